@@ -66,12 +66,15 @@ func Evaluate(ctx context.Context, docs store.DocStore, subjects []check.Subject
 				all = append(all, a)
 				continue // it never held
 			}
-			t := tracked{kind: kindRule, key: a.Key(), verdict: a.Verdict, evidence: a.Evidence, holdFor: a.HoldFor, every: subjects[i].Limits.CleanupEvery, read: read}
-			claimed, err := t.advance(ctx, docs, 2*swapTries)
+			stored := storedAlert{
+				kind: kindRule, key: a.Key(), verdict: a.Verdict, evidence: a.Evidence, holdFor: a.HoldFor,
+				every: subjects[i].Limits.CleanupEvery, known: read,
+			}
+			claimed, err := stored.advance(ctx, docs, 2*swapTries)
 			if err != nil {
 				return all, err
 			}
-			if a.State, a.At = t.state, t.at; claimed {
+			if a.State, a.At = stored.state, stored.at; claimed {
 				a.Changed = a.State.Send
 			}
 			all = append(all, a)
@@ -90,8 +93,8 @@ func Deliver(ctx context.Context, docs store.DocStore, all []Alert, send Send) e
 			continue
 		}
 		sending.Go(func() {
-			t := tracked{kind: kindRule, key: a.Key(), state: a.State}
-			errs[i] = t.deliver(ctx, docs, func(ctx context.Context, _ Event, _ []string) ([]string, error) { return send(ctx, a) })
+			stored := storedAlert{kind: kindRule, key: a.Key(), state: a.State}
+			errs[i] = stored.deliver(ctx, docs, func(ctx context.Context, _ Event, _ []string) ([]string, error) { return send(ctx, a) })
 		})
 	}
 	sending.Wait()
@@ -145,12 +148,12 @@ func Read(ctx context.Context, docs store.DocStore, limits func(provider string)
 // and verdict says whether it goes on. Send is called once when it begins and once when it is
 // over.
 func Follow(ctx context.Context, docs store.DocStore, key string, verdict sandbox.Verdict, send SendEvent) error {
-	t := tracked{kind: kindRun, key: key, verdict: verdict}
+	stored := storedAlert{kind: kindRun, key: key, verdict: verdict}
 	limited, stop := context.WithTimeout(ctx, StoreLimit)
 	defer stop()
-	claimed, err := t.advance(limited, docs, 2*swapTries)
+	claimed, err := stored.advance(limited, docs, 2*swapTries)
 	if err != nil || !claimed {
 		return err
 	}
-	return t.deliver(ctx, docs, send)
+	return stored.deliver(ctx, docs, send)
 }

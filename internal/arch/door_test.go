@@ -26,7 +26,7 @@ func door() map[string]string {
 		"internal/safety/end.go End":                       "the door itself",
 		"internal/safety/end.go Verify":                    "asks nothing: it looks for an end that somebody else has asked for",
 		"internal/fleet/endrun.go sendTerminate":           "the fleet asks the provider, for the door",
-		"internal/cleanup/provider.go ByProvider":          "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
+		"internal/cleanup/provider.go RunProviderCleanup":  "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
 		"internal/fleet/control.go RemoveRecord":           "the fleet asks the provider, for reconcile",
 		"internal/reconcile/source.go removeGhost":         "the record of a sandbox that its provider lists and does not find",
 		"internal/providers/wirekit/wirekit.go UndoCreate": "the undo of a create whose program could not be started",

@@ -197,8 +197,8 @@ func TestARefusedRunThatWasCutOffStaysRefused(t *testing.T) {
 	s := oneOld(fake.Options{})
 	s.world.Limits.MaxDelete = 0
 	h := s.cutOff(t)
-	require.NotNil(t, h.End, "the guards of its first entry say so")
-	assert.True(t, h.End.Refused)
+	require.NotNil(t, h.Conclusion, "the guards of its first entry say so")
+	assert.True(t, h.Conclusion.Refused)
 	assert.False(t, h.Resumable())
 }
 
@@ -220,7 +220,7 @@ func TestAPlanEndsNothingThatTheListDoesNotShow(t *testing.T) {
 		s := oneOld(fake.Options{})
 		plan := s.look(t).Plan("r-1")
 		s.p.Break(fake.Fault{Op: fake.OpList, Skip: true})
-		got := s.end(t, s.look(t).Within(plan))
+		got := s.end(t, s.look(t).TargetsWithin(plan))
 		assert.Equal(t, sandbox.OutcomeChanged, got.Outcome, got.Reason)
 		assert.Zero(t, s.asked(), "no guard has counted it")
 	})
@@ -262,7 +262,7 @@ func TestAResumeEndsNothingThatNoGuardHasCounted(t *testing.T) {
 		plan := s.look(t).Plan("r-1")
 		s.p.Break(fake.Fault{Op: fake.OpList, Skip: true})
 		survey := s.look(t)
-		targets := survey.Within(plan)
+		targets := survey.TargetsWithin(plan)
 		survey.Narrow(targets)
 		plan.Items = []runs.Item{targets[0].Item}
 		h := runs.HistoryOf(written(t, runs.Begin{Plan: plan.Recorded(), Guards: safety.Record(survey.Guards(s.world)), Profiles: survey.Records(hideNothing)}))
@@ -286,7 +286,7 @@ func TestAPlanNamesWhatWasThere(t *testing.T) {
 			s.rule.IncludePaused, s.rule.Delete = true, true
 			plan := s.look(t).Plan("r-1")
 			s.p.Change("box1", edit)
-			got := s.end(t, s.look(t).Within(plan))
+			got := s.end(t, s.look(t).TargetsWithin(plan))
 			assert.Equal(t, sandbox.OutcomeChanged, got.Outcome)
 			assert.Contains(t, got.Reason, why)
 			assert.Zero(t, s.asked())

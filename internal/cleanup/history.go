@@ -71,8 +71,8 @@ func CronRun(h runs.History) cron.Run {
 		Layer: cron.Layer(h.Begin.Layer), CoverageGap: h.Begin.CoverageGap, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
 		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
 	}
-	if h.End != nil {
-		run.Error, run.Refused = h.End.Error, h.End.Refused
+	if h.Conclusion != nil {
+		run.Error, run.Refused = h.Conclusion.Error, h.Conclusion.Refused
 		run.Overrides, _ = safety.OverrideFlags(safety.RecordedGuards(h.Begin.Guards))
 	}
 	if run.Layer == "" && run.CoverageGap == "" {
@@ -118,10 +118,10 @@ func SignalsOf(newestFirst []runs.History, profile string) triage.FleetSignals {
 			sig.History = append(sig.History, triage.ActiveCount{At: h.Begin.Plan.MadeAt, Active: int64(*share.Active)})
 		}
 		switch {
-		case h.End == nil: // it runs, or was interrupted: it is not known to have failed
-		case slices.Contains(h.End.Succeeded, profile):
+		case h.Conclusion == nil: // it runs, or was interrupted: it is not known to have failed
+		case slices.Contains(h.Conclusion.Succeeded, profile):
 			counting = false
-		case counting && h.End.Refused: // a guard did its work, and nobody has answered yet
+		case counting && h.Conclusion.Refused: // a guard did its work, and nobody has answered yet
 			refusals++
 		case counting && share.Unowned == 0: // sandboxes without a configured owner are no failure
 			failures++

@@ -15,53 +15,6 @@ import (
 	"sbx/internal/triage"
 )
 
-// KeepReason is why a sandbox stays, as a word.
-type KeepReason string
-
-// All reasons. KeepNone stands for a sandbox that is selected.
-const (
-	KeepNone            KeepReason = ""
-	KeepProtected       KeepReason = "protected"        // by label or configuration
-	KeepNotSelected     KeepReason = "not_selected"     // a selector does not match
-	KeepAgeUnknown      KeepReason = "age_unknown"      // no age, or one in the future
-	KeepUnknown         KeepReason = "unknown"          // a selector cannot be evaluated
-	KeepAgeLimit        KeepReason = "age_limit"        // its agent type may run longer
-	KeepNotOwned        KeepReason = "not_owned"        // it has another owner
-	KeepEnded           KeepReason = "ended"            // it has ended already
-	KeepEnding          KeepReason = "ending"           // its end was requested already
-	KeepPaused          KeepReason = "paused"           // its state would be lost
-	KeepNeedsDelete     KeepReason = "needs_delete"     // only --delete would change it
-	KeepStateUnknown    KeepReason = "state_unknown"    // the provider's word for its state is not known
-	KeepAlive           KeepReason = "alive"            // it is active
-	KeepActivityUnknown KeepReason = "activity_unknown" // nothing shows whether it is active
-	KeepAnswers         KeepReason = "answers"          // it is healthy, or its health is unknown
-	KeepRefused         KeepReason = "refused"          // its provider would refuse its end
-)
-
-// Label is a reason in a word or two, for people: "not yours".
-func (k KeepReason) Label() string {
-	switch k {
-	case KeepNotOwned:
-		return "not yours"
-	case KeepActivityUnknown:
-		return "not judged"
-	case KeepUnknown:
-		return "a selector is not known"
-	case KeepAgeLimit:
-		return "may run longer"
-	default:
-		return strings.ReplaceAll(string(k), "_", " ")
-	}
-}
-
-// KeepReasons lists all reasons for which a sandbox may stay.
-func KeepReasons() []KeepReason {
-	return []KeepReason{
-		KeepProtected, KeepNotSelected, KeepAgeUnknown, KeepUnknown, KeepAgeLimit, KeepNotOwned, KeepEnded, KeepEnding, KeepPaused,
-		KeepNeedsDelete, KeepStateUnknown, KeepAlive, KeepActivityUnknown, KeepAnswers, KeepRefused,
-	}
-}
-
 // Judgement is a rule's decision about one sandbox.
 type Judgement struct {
 	Sandbox    sandbox.Sandbox
@@ -73,7 +26,7 @@ type Judgement struct {
 	// rule decided before it was needed.
 	Verdict triage.Verdict
 
-	needsLook   bool               // the record alone does not decide
+	needsLook   bool               // undecided: the record alone does not decide, and the sandbox was not observed
 	owned       string             // the rule by which the profile owns it; "" = none
 	observation *fleet.Observation // of a selected sandbox itself; nil = it was not observed
 	failed      error              // why a source of the observation failed; nil = none did
@@ -87,22 +40,24 @@ type Step struct {
 	Reason string `json:"reason"` // The compared values.
 }
 
-// Selected reports whether the sandbox goes.
+// Selected reports whether the rule would end the sandbox.
 func (j Judgement) Selected() bool { return j.KeepReason == KeepNone && !j.needsLook }
 
+// passCheck notes that a check does not keep the sandbox; the next check follows.
 func (j *Judgement) passCheck(check, reason string) bool {
 	j.Steps = append(j.Steps, Step{check, "goes on", reason})
 	return true
 }
 
+// keepFor notes that a check keeps the sandbox, which ends the judgement.
 func (j *Judgement) keepFor(check string, why KeepReason, reason string) bool {
 	j.Steps = append(j.Steps, Step{check, string(why), reason})
 	j.KeepReason, j.Reason = why, reason
 	return false
 }
 
-// judgeSandbox applies the rule to one sandbox. Without an observation only the record
-// counts, and a judgement that needs more is undecided; protection overrides everything.
+// judgeSandbox applies the rule to one sandbox: the first check that keeps it decides. Without an
+// observation only the record counts, and a judgement that needs more is undecided.
 func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen *fleet.Observation) Judgement {
 	s = w.withKnownAge(s)
 	j := Judgement{Sandbox: s, observation: seen}
@@ -112,8 +67,12 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = cmp.Or(r.IdleFor, c.limits.Inactivity)
 	j.Verdict = triage.Judge(j.Sandbox, c.activitySignals(), c.limits, now)
-	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkTimeSinceEnd, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkUnownedLast} {
-		if !check() {
+	for _, passes := range []func() bool{
+		c.checkProtection, // first: it overrides everything
+		c.checkState, c.checkOwner, c.checkSelectors, c.checkTimeSinceEnd, c.checkAgeLimit, c.checkActivity, c.checkHealth,
+		c.checkUnownedLast,
+	} {
+		if !passes() {
 			return j
 		}
 	}
@@ -137,7 +96,8 @@ func (j Judgement) joinedReasons() string {
 	return strings.Join(parts, "; ")
 }
 
-// judgementRun is one judgement in progress. Each check returns whether to go on.
+// judgementRun is one judgement in progress. Each check returns true to go on to the next one, false where it keeps the
+// sandbox.
 type judgementRun struct {
 	rule   Rule
 	world  Environment
@@ -162,7 +122,7 @@ func (c *judgementRun) checkState() bool {
 	s := c.j.Sandbox.State
 	word, reason := KeepNone, ""
 	switch {
-	case s == sandbox.StateFailed && c.rule.IncludeFailed && c.world.canEndFailed(c.j.Sandbox.Provider):
+	case s == sandbox.StateFailed && c.rule.IncludeFailed && c.world.canEndFailed(c.j.Sandbox.Provider): // passes
 	case s == sandbox.StateFailed && c.rule.IncludeFailed && !c.rule.Delete:
 		word, reason = KeepNeedsDelete, "failed: only --delete removes it, with all that is left of it"
 	case s == sandbox.StateFailed && !c.rule.Delete && c.world.canEndFailed(c.j.Sandbox.Provider):
@@ -205,9 +165,8 @@ func (c *judgementRun) checkOwner() bool {
 	return true
 }
 
-// checkUnownedLast keeps what the rule would end if it had an owner. It comes after the other
-// checks, so that the count of KeepNotOwned is what a configuration of ownership would
-// change.
+// checkUnownedLast keeps what has no owner because ownership is not configured. It comes after the
+// other checks, so that the count of KeepNotOwned is how many would end if it were configured.
 func (c *judgementRun) checkUnownedLast() bool {
 	if !c.unowned || c.j.needsLook {
 		return true
@@ -215,42 +174,48 @@ func (c *judgementRun) checkUnownedLast() bool {
 	return c.j.keepFor("owner", KeepNotOwned, "it has no owner: it lacks "+c.world.profileNamed(c.j.Sandbox.Provider).OwnedRule+"; the rule would terminate it")
 }
 
+// checkSelectors keeps what a selector does not match, or cannot judge.
 func (c *judgementRun) checkSelectors() bool {
 	s, applies := c.rule.selectorFor(c.j.Sandbox.State)
 	if !applies {
 		return c.j.keepFor("selectors", KeepNotSelected, "state "+string(c.j.Sandbox.State)+", not failed")
 	}
-	m := s.Judge(c.j.Sandbox, selector.Facts{Now: c.now, Judged: func(sandbox.Sandbox) (triage.Verdict, *selector.Look) {
-		return c.j.Verdict, c.lookAtUsage()
+	m := s.Judge(c.j.Sandbox, selector.Facts{Now: c.now, Judged: func(sandbox.Sandbox) (triage.Verdict, *selector.Figures) {
+		return c.j.Verdict, c.usageFigures()
 	}})
 	switch {
 	case m.Verdict == sandbox.True:
 		return c.j.passCheck("selectors", m.Reason)
-	case m.Verdict == sandbox.Unknown && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning &&
-		(m.Filter == "stuck" || m.Filter == selector.FilterWhere && s.Where.NeedsLook()):
-		c.j.needsLook = true
-		return true
-	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
-		c.j.keepFor("selectors", KeepAgeUnknown, m.Reason)
-	case m.Verdict == sandbox.Unknown && m.Filter == "stuck":
-		c.j.Evidence = c.j.Verdict.Evidence
-		c.j.keepFor("selectors", KeepActivityUnknown, c.unknownActivity())
 	case m.Verdict == sandbox.Unknown:
-		c.j.keepFor("selectors", KeepUnknown, m.Reason)
+		return c.passIfLookDecides(s, m)
 	case m.Filter == "stuck": // the verdict contains the reason: "not stuck: not older than 10m"
-		c.j.keepFor("selectors", KeepNotSelected, m.Reason)
-	default:
-		c.j.keepFor("selectors", KeepNotSelected, m.Filter+": "+m.Reason)
+		return c.j.keepFor("selectors", KeepNotSelected, m.Reason)
 	}
-	return false
+	return c.j.keepFor("selectors", KeepNotSelected, m.Filter+": "+m.Reason)
 }
 
-// lookAtUsage is what the observation told, for a condition; nil = nobody looked.
-func (c *judgementRun) lookAtUsage() *selector.Look {
+// passIfLookDecides keeps a sandbox of which a selector is unknown, unless a look at it has yet to decide that.
+func (c *judgementRun) passIfLookDecides(s selector.Selector, m selector.Match) bool {
+	lookDecides := m.Filter == "stuck" || m.Filter == selector.FilterWhere && s.Where.NeedsLook()
+	switch {
+	case c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning && lookDecides:
+		c.j.needsLook = true
+		return true
+	case slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
+		return c.j.keepFor("selectors", KeepAgeUnknown, m.Reason)
+	case m.Filter == "stuck":
+		c.j.Evidence = c.j.Verdict.Evidence
+		return c.j.keepFor("selectors", KeepActivityUnknown, c.unknownActivity())
+	}
+	return c.j.keepFor("selectors", KeepUnknown, m.Reason)
+}
+
+// usageFigures are what the observation told of its usage, for a condition; nil = nobody looked.
+func (c *judgementRun) usageFigures() *selector.Figures {
 	if c.seen == nil || c.rule.Selector.Where.IsZero() {
 		return nil
 	}
-	return c.seen.Look(c.limits)
+	return c.seen.Figures(c.limits)
 }
 
 // atRest says that a sandbox neither runs nor begins to.
@@ -378,9 +343,9 @@ func (c *judgementRun) checkHealth() bool {
 		c.j.needsLook = true
 		return true
 	case c.seen.Health.Err != nil:
-		return c.j.keepFor("health", KeepAnswers, "unknown whether it responds: "+c.seen.Health.Err.Error())
+		return c.j.keepFor("health", KeepNotBroken, "unknown whether it responds: "+c.seen.Health.Err.Error())
 	case c.seen.Health.Got.Condition == providers.ConditionBroken:
 		return c.j.passCheck("health", "listed as "+string(c.j.Sandbox.State)+", and it does not respond")
 	}
-	return c.j.keepFor("health", KeepAnswers, "it is "+string(c.seen.Health.Got.Condition)+", not broken")
+	return c.j.keepFor("health", KeepNotBroken, "it is "+string(c.seen.Health.Got.Condition)+", not broken")
 }

@@ -146,7 +146,7 @@ func TestAPlanOfWhatHasEndedMeanwhile(t *testing.T) {
 		s := oneOld(fake.Options{})
 		plan := s.look(t).Plan("r-1")
 		require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
-		got := s.end(t, s.look(t).Within(plan))
+		got := s.end(t, s.look(t).TargetsWithin(plan))
 		assert.Equal(t, sandbox.OutcomeAlreadyGone, got.Outcome, got.Reason)
 	})
 }
@@ -162,7 +162,7 @@ func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
 		s.p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "box0", CreatedAt: now.Add(-2 * time.Hour), LastActivityAt: now.Add(-time.Hour)}})
 		survey := s.look(t)
 		require.Len(t, survey.Selected, 2)
-		targets := survey.Within(plan)
+		targets := survey.TargetsWithin(plan)
 		survey.Narrow(targets)
 		require.Len(t, targets, 1)
 		assert.Equal(t, "box1", targets[0].Seen.Sandbox.ID)
@@ -200,11 +200,11 @@ func TestAResumeReopensARun(t *testing.T) {
 	t.Parallel()
 	s := oneOld(fake.Options{})
 	begin := runs.Begin{Plan: s.look(t).Plan("r-1").Recorded(), Profiles: s.look(t).Records(hideNothing)}
-	end := runs.End{ExitCode: 3, Succeeded: []string{}}
-	h := runs.HistoryOf(written(t, begin, entry{runs.EntryEnd, end}))
+	end := runs.Conclusion{ExitCode: 3, Succeeded: []string{}}
+	h := runs.HistoryOf(written(t, begin, entry{runs.EntryConclusion, end}))
 	assert.Equal(t, 3, h.ExitCode())
 	assert.False(t, h.EndedAt.IsZero())
-	h = runs.HistoryOf(written(t, begin, entry{runs.EntryEnd, end}, entry{runs.EntryResume, runs.Actor{Who: "ann"}}))
+	h = runs.HistoryOf(written(t, begin, entry{runs.EntryConclusion, end}, entry{runs.EntryResume, runs.Actor{Who: "ann"}}))
 	assert.Equal(t, -1, h.ExitCode())
 	assert.True(t, h.EndedAt.IsZero())
 	assert.Equal(t, "ann", h.Resumed[0].Who)
@@ -253,7 +253,7 @@ func TestNoSecretReachesTheJournal(t *testing.T) {
 		left := cleanup.Survey{Shares: []cleanup.Share{{Profile: "prod", Err: fault.New(fault.KindAuth, "the key hunter2 may not")}}}
 		assert.Equal(t, "the key *** may not", left.Records(run.Record.Redact)[0].Error)
 		s.p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindAuth, "the key hunter2 may not")})
-		_, err := run.ByProvider(t.Context(), "prod", true)
+		_, err := run.RunProviderCleanup(t.Context(), "prod", true)
 		require.NoError(t, err)
 		require.Len(t, m.results, 2)
 		for _, result := range m.results {
@@ -306,7 +306,7 @@ func TestAProvidersCleanupNeedsAWholeList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := oneOld(fake.Options{})
 		s.p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
-		_, err := s.run(s.notes).ByProvider(t.Context(), "prod", true)
+		_, err := s.run(s.notes).RunProviderCleanup(t.Context(), "prod", true)
 		require.Error(t, err)
 		assert.Empty(t, s.p.Calls(fake.OpCleanup), "who is protected is not known")
 	})

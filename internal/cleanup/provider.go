@@ -18,13 +18,13 @@ import (
 // counts as left.
 const relistAfter = 2 * time.Second
 
-// ByProvider runs a provider's own cleanup, which has its own rule and knows no selector,
+// RunProviderCleanup runs a provider's own cleanup, which has its own rule and knows no selector,
 // owner or protection: a protected sandbox in the profile refuses it. The result is
 // compared by id with what existed before; what was left is skipped.
 //
 // Every sandbox is recorded before. Of the run it uses Fleet, Environment and
 // Record, not Rule and Targets.
-func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([]sandbox.Ending, error) {
+func (r *Run) RunProviderCleanup(ctx context.Context, profile string, emergency bool) ([]sandbox.Ending, error) {
 	one, err := r.Fleet.Narrow([]string{profile})
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func (b *bulk) apply(text []byte) error {
 		if err := b.look(); err != nil {
 			return err
 		}
-		targets := b.survey.Within(plan)
+		targets := b.survey.TargetsWithin(plan)
 		b.survey.Narrow(targets)
 		return b.do(targets)
 	})
@@ -128,7 +128,7 @@ func (b *bulk) do(targets []cleanup.Target) error {
 		return err
 	}
 	if refused != nil {
-		_ = w.Append(runs.EntryEnd, runs.End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}})
+		_ = w.Append(runs.EntryConclusion, runs.Conclusion{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}})
 		return refused
 	}
 	return b.end(w, targets)
@@ -156,8 +156,8 @@ func (b *bulk) end(w *journal.Writer, targets []cleanup.Target) error {
 	if b.inc.s.mut.alwaysSucceeds {
 		verdict = nil
 	}
-	closing := runs.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Succeeded: b.survey.Succeeded(endings)}
-	if err := w.Append(runs.EntryEnd, closing); err != nil && verdict == nil && !b.inc.s.mut.alwaysSucceeds {
+	closing := runs.Conclusion{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Succeeded: b.survey.Succeeded(endings)}
+	if err := w.Append(runs.EntryConclusion, closing); err != nil && verdict == nil && !b.inc.s.mut.alwaysSucceeds {
 		verdict = err
 	}
 	b.inc.s.onEnd(b, endings, verdict)
@@ -173,7 +173,7 @@ func (b *bulk) resume(run string) error {
 		}
 		h := runs.HistoryOf(log)
 		switch {
-		case h.End != nil && h.End.Refused && !b.inc.s.mut.resumesRefused:
+		case h.Conclusion != nil && h.Conclusion.Refused && !b.inc.s.mut.resumesRefused:
 			return fault.New(fault.KindRefused, "it was refused")
 		case h.Broken != "" || h.StartedAt.IsZero():
 			return fault.New(fault.KindRefused, "it cannot be gone on with: %s", h.Broken)

@@ -176,7 +176,7 @@ func (b *bulk) compare() error {
 			}
 		}
 		verdict := fleet.Verdict(endings, false)
-		_ = w.Append(runs.EntryEnd, runs.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict)})
+		_ = w.Append(runs.EntryConclusion, runs.Conclusion{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict)})
 		return verdict
 	})
 }

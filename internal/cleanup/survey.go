@@ -134,7 +134,7 @@ func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Sur
 	listed.Items = nil // the judgements have them
 	r.observeUndecided(ctx, f, w, judged, s.At)
 	r.readEnds(ctx, f, w, judged, s.At)
-	r.suspectEdges(ctx, f, w, judged)
+	r.keepBehindSuspectedEdges(ctx, f, w, judged)
 	s.sortSelected(w, judged)
 	s.Sources = append(s.clockErrors(judged), sourceErrors(s.Kept)...)
 	if ctx.Err() != nil {

@@ -9,9 +9,9 @@ import (
 	"sbx/internal/triage"
 )
 
-// suspectEdges keeps what stands only on the answer that nothing inside it answers, where the edge that gave it is
-// suspected.
-func (r Rule) suspectEdges(ctx context.Context, f *fleet.Fleet, w Environment, judged []Judgement) {
+// keepBehindSuspectedEdges keeps sandboxes that are selected only because nothing inside them answers, where the edge of
+// their provider, through which they were asked, is suspected: it may answer so for sandboxes that work.
+func (r Rule) keepBehindSuspectedEdges(ctx context.Context, f *fleet.Fleet, w Environment, judged []Judgement) {
 	all := make([]fleet.Answers, len(judged))
 	for i, j := range judged {
 		all[i] = fleet.Answers{Ref: j.Sandbox.Ref(), State: j.Sandbox.State, Verdict: j.answers}
@@ -19,15 +19,16 @@ func (r Rule) suspectEdges(ctx context.Context, f *fleet.Fleet, w Environment, j
 	suspected := f.SuspectedEdges(ctx, all)
 	for i := range judged {
 		j := &judged[i]
-		if why := suspected[j.Sandbox.Provider]; why != nil && j.Selected() && r.standsOnProbe(w, *j) {
+		if why := suspected[j.Sandbox.Provider]; why != nil && j.Selected() && r.selectedByProbeAlone(w, *j) {
 			j.failed, j.observation = why, nil
 			j.keepFor("health", KeepActivityUnknown, errors.Unwrap(why).Error())
 		}
 	}
 }
 
-// standsOnProbe says that a sandbox is selected only since nothing inside it answers.
-func (r Rule) standsOnProbe(w Environment, j Judgement) bool {
+// selectedByProbeAlone says that a sandbox is selected only because nothing inside it answers: without that answer its
+// activity would not be known to be false.
+func (r Rule) selectedByProbeAlone(w Environment, j Judgement) bool {
 	if j.observation == nil || j.answers != sandbox.False {
 		return false
 	}

@@ -38,10 +38,10 @@ type app struct {
 	began   atomic.Bool     // a verb has: the flags are read
 	ctx     context.Context //nolint:containedctx // ends the run: its signals, and once a verb began its --timeout too
 
-	warnState sync.Once
-	waits     fleet.Waits
-	seen      *records // what the looks of this run have seen; nil = none opened a fleet
-	seenOnce  sync.Once
+	warnState   sync.Once
+	waits       fleet.Waits
+	history     *fleetHistory // nil = no fleet was opened
+	historyOnce sync.Once
 
 	env     *ops.Env // one for all operations: it collects what they have seen, and what is to be sent
 	printer func() (*output.Printer, error)
@@ -100,7 +100,7 @@ func (a *app) newEnv() *ops.Env {
 		RunbookRuns:    func() (journal.Disk, error) { return a.openJournals(runbookRuns) },
 		LockRunbookRun: a.lockRunbookRun,
 
-		KeepEvent:  func(e history.Event) { a.openRecords().recorder.AddEvent(e) },
+		KeepEvent:  func(e history.Event) { a.openHistory().recorder.AddEvent(e) },
 		Incidents:  a.openIncidents,
 		Shared:     a.openShared,
 		Notifier:   a.openNotifier,
@@ -252,7 +252,7 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
 		Thresholds: c.Thresholds.For,
 		Absent:     func(name string) string { return config.AbsentProfileHint(a.types, c.Use, name) },
-		History:    a.openRecords(), Sink: a.verboseSink(), Asking: a.waits.Begin, Names: a.newNameCache(c),
+		History:    a.openHistory(), Sink: a.verboseSink(), Asking: a.waits.Begin, Names: a.newNameCache(c),
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()

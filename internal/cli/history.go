@@ -28,10 +28,10 @@ const (
 	historyRuns = 24
 )
 
-// records is fleet.History: the tasks in the store and the journals of cleanup. Each is
-// read when it is first needed and kept for a short time, so that many looks of one run
-// cost one reading. What cannot be read is unknown.
-type records struct {
+// fleetHistory is fleet.History: it reads the tasks in the store, the journals of cleanup and what
+// earlier looks have seen, and stores what this run sees. Each is read when it is first needed and
+// kept for a short time, so that many looks of one run cost one reading. What cannot be read is unknown.
+type fleetHistory struct {
 	open   func(write bool) (store.Store, error)
 	runs   func(ctx context.Context) []runs.History // newest first
 	limits func(sandbox.Sandbox) triage.Thresholds
@@ -56,7 +56,7 @@ type records struct {
 }
 
 // OfSandbox is fleet.History's.
-func (r *records) OfSandbox(ctx context.Context, s sandbox.Sandbox) fleet.SandboxHistory {
+func (r *fleetHistory) OfSandbox(ctx context.Context, s sandbox.Sandbox) fleet.SandboxHistory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tasks := r.recentTasks(ctx)
@@ -73,7 +73,7 @@ func (r *records) OfSandbox(ctx context.Context, s sandbox.Sandbox) fleet.Sandbo
 }
 
 // OfProfile is fleet.History's.
-func (r *records) OfProfile(ctx context.Context, profile string) triage.FleetSignals {
+func (r *fleetHistory) OfProfile(ctx context.Context, profile string) triage.FleetSignals {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.runsAt.IsZero() || time.Since(r.runsAt) > historyAge {
@@ -94,7 +94,7 @@ func (r *records) OfProfile(ctx context.Context, profile string) triage.FleetSig
 
 // recentTasks are the tasks that are not over, and those of the last day; nil where they
 // cannot be read.
-func (r *records) recentTasks(ctx context.Context) *task.History {
+func (r *fleetHistory) recentTasks(ctx context.Context) *task.History {
 	if !r.tasksAt.IsZero() && time.Since(r.tasksAt) <= historyAge {
 		return r.tasks
 	}
@@ -112,7 +112,7 @@ func (r *records) recentTasks(ctx context.Context) *task.History {
 }
 
 // byID reads a task that is over for longer than a day.
-func (r *records) byID(ctx context.Context, id string) (task.Task, bool) {
+func (r *fleetHistory) byID(ctx context.Context, id string) (task.Task, bool) {
 	t, asked := r.older[id]
 	if !asked {
 		err := r.readTasks(ctx, func(ctx context.Context, l task.Ledger) error {
@@ -131,11 +131,11 @@ func (r *records) byID(ctx context.Context, id string) (task.Task, bool) {
 	return *t, true
 }
 
-func (r *records) readTasks(ctx context.Context, do func(context.Context, task.Ledger) error) error {
+func (r *fleetHistory) readTasks(ctx context.Context, do func(context.Context, task.Ledger) error) error {
 	return r.withStore(ctx, func(ctx context.Context, st store.Store) error { return do(ctx, task.Ledger{Store: st}) })
 }
 
-func (r *records) withStore(ctx context.Context, do func(context.Context, store.Store) error) error {
+func (r *fleetHistory) withStore(ctx context.Context, do func(context.Context, store.Store) error) error {
 	limited, stop := context.WithTimeout(ctx, r.timeScale.Limit(historyLimit))
 	defer stop()
 	st, err := r.open(false)
@@ -170,7 +170,7 @@ const usageWindow = 10 * time.Minute
 // readEarlier returns what the looks of the last hours have seen. A verb that goes on reads them
 // anew after historyAge: with old ones a count that fell meanwhile would look as if it had been high
 // all the time.
-func (r *records) readEarlier(ctx context.Context, profile string) earlierLooks {
+func (r *fleetHistory) readEarlier(ctx context.Context, profile string) earlierLooks {
 	if e, known := r.earlier[profile]; known && time.Since(e.readAt) <= historyAge {
 		return e
 	}
@@ -216,14 +216,14 @@ func (e *earlierLooks) add(l history.Look, usageSince time.Time) {
 }
 
 // EndingSince is fleet.History's.
-func (r *records) EndingSince(ctx context.Context, ref sandbox.Ref) time.Time {
+func (r *fleetHistory) EndingSince(ctx context.Context, ref sandbox.Ref) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.readEarlier(ctx, ref.Provider).ending[ref.ID]
 }
 
 // ListingSeen is fleet.History's.
-func (r *records) ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox, ending []string) {
+func (r *fleetHistory) ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox, ending []string) {
 	r.recorder.AddCounts(profile, counts, ending...)
 	var seen []history.Seen
 	for _, s := range failed {
@@ -236,7 +236,7 @@ func (r *records) ListingSeen(profile string, counts map[sandbox.State]int64, fa
 
 // SandboxSeen is fleet.History's. Of a sandbox that is in trouble or has failed it keeps what explains
 // that, since its provider may forget it.
-func (r *records) SandboxSeen(o fleet.Observation) {
+func (r *fleetHistory) SandboxSeen(o fleet.Observation) {
 	s := o.Sandbox
 	var last *sandbox.Usage
 	if n := len(o.Usage.Got); o.Usage.Err == nil && n > 0 {
@@ -274,20 +274,20 @@ const flushLimit = 8 * time.Second
 // flushEvery is how often a verb that goes on, such as a watch, stores what it has seen.
 const flushEvery = time.Minute
 
-func (r *records) flushNowAndThen() {
+func (r *fleetHistory) flushNowAndThen() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); r.flushedAt.IsZero() {
 		r.flushedAt = now
 	} else if now.Sub(r.flushedAt) >= flushEvery {
 		r.flushedAt = now
-		r.flushing.Go(func() { _ = r.flush() }) // it is tried again
+		r.flushing.Go(func() { _ = r.storeSeen() }) // it is tried again
 	}
 }
 
-// flush stores what was seen. What a store could not take is kept for the next time: busy says that it may
+// storeSeen stores what was seen. What a store could not take is kept for the next time: busy says that it may
 // take it then.
-func (r *records) flush() (busy error) {
+func (r *fleetHistory) storeSeen() (busy error) {
 	if !r.recorder.Pending() {
 		return nil
 	}
@@ -303,23 +303,23 @@ func (r *records) flush() (busy error) {
 	return err
 }
 
-// Close stores what was not stored yet. The answer of a verb never depends on it: a store that is busy loses it
+// Flush stores what was seen and not stored yet. The answer of a verb never depends on it: a store that is busy loses it
 // with a warning.
-func (r *records) Close() {
+func (r *fleetHistory) Flush() {
 	r.flushing.Wait()
-	if err := r.flush(); err != nil {
+	if err := r.storeSeen(); err != nil {
 		r.warn("the history was not written, so that later looks do not know what this one has seen", err)
 	}
 }
 
-// openRecords are the records of this run. Where the state directory cannot be used, which is a
+// openHistory is the history of this run, made once. Where the state directory cannot be used, which is a
 // warning of the verbs that need it, nothing is on record.
-func (a *app) openRecords() *records {
-	a.seenOnce.Do(func() { a.seen = a.newRecords() })
-	return a.seen
+func (a *app) openHistory() *fleetHistory {
+	a.historyOnce.Do(func() { a.history = a.newHistory() })
+	return a.history
 }
 
-func (a *app) newRecords() *records {
+func (a *app) newHistory() *fleetHistory {
 	open := func(write bool) (store.Store, error) {
 		c, err := a.config()
 		if err != nil {
@@ -330,7 +330,7 @@ func (a *app) newRecords() *records {
 		}
 		return a.openStore(write)
 	}
-	return &records{
+	return &fleetHistory{
 		open: open, now: a.process.Now, recorder: history.NewRecorder(a.process.Now),
 		runs:   func(ctx context.Context) []runs.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) },
 		limits: a.commandDeps().Thresholds, timeScale: a.process.TimeScale,
@@ -344,7 +344,7 @@ func (a *app) newRecords() *records {
 	}
 }
 
-// warnOfHistory is records.warn.
+// warnOfHistory is fleetHistory.warn.
 func (a *app) warnOfHistory() func(what string, err error) {
 	var said sync.Map
 	return func(what string, err error) {

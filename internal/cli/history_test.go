@@ -31,7 +31,7 @@ func TestRecords(t *testing.T) {
 	}
 	recent := func(context.Context) []runs.History {
 		read++
-		h := runs.History{StartedAt: time.Now(), End: &runs.End{}}
+		h := runs.History{StartedAt: time.Now(), Conclusion: &runs.Conclusion{}}
 		h.Begin.Profiles = []runs.Profile{{Profile: "prod"}}
 		return []runs.History{h}
 	}
@@ -45,7 +45,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, st.Close())
 
 	opened = 0
-	r := &records{open: open, runs: recent, now: time.Now, limits: defaultLimits}
+	r := &fleetHistory{open: open, runs: recent, now: time.Now, limits: defaultLimits}
 	mine := sandbox.Sandbox{Provider: "prod", ID: "x", TaskID: "t-over"}
 	for range 3 {
 		assert.Equal(t, sandbox.True, r.OfSandbox(t.Context(), mine).Finished)
@@ -54,7 +54,7 @@ func TestRecords(t *testing.T) {
 	}
 	assert.Equal(t, []int{3, 1}, []int{opened, read}, "the list of tasks, the one that it lacks, the samples, and the runs: each once")
 
-	broken := &records{
+	broken := &fleetHistory{
 		open: func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") },
 		runs: func(context.Context) []runs.History { return nil }, now: time.Now,
 	}
@@ -78,10 +78,10 @@ func TestEarlierCountsAreReadAnew(t *testing.T) {
 
 // countedRecords are records over a store of their own. see counts the active ones of prod there, and then some time
 // passes.
-func countedRecords(t *testing.T, pause time.Duration) (r *records, see func(active int64)) {
+func countedRecords(t *testing.T, pause time.Duration) (r *fleetHistory, see func(active int64)) {
 	t.Helper()
 	st := store.Memory(time.Now)
-	r = &records{
+	r = &fleetHistory{
 		open: func(bool) (store.Store, error) { return st, nil },
 		runs: func(context.Context) []runs.History { return nil }, now: time.Now, limits: defaultLimits,
 	}
@@ -116,7 +116,7 @@ func TestSinceWhenASandboxIsEnding(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := store.Memory(time.Now)
-		r := &records{open: func(bool) (store.Store, error) { return st, nil }, now: time.Now, limits: defaultLimits}
+		r := &fleetHistory{open: func(bool) (store.Store, error) { return st, nil }, now: time.Now, limits: defaultLimits}
 		since := func() time.Time { return r.EndingSince(t.Context(), sandbox.Ref{Provider: "prod", ID: "x"}) }
 		listed := func(ending ...string) time.Time {
 			recorder := history.NewRecorder(time.Now)
@@ -145,7 +145,7 @@ func TestWhatIsLostToABusyStoreIsSaid(t *testing.T) {
 	t.Parallel()
 	for kind, told := range map[fault.Kind]bool{fault.KindLocked: true, fault.KindUnavailable: false} {
 		var warned []string
-		r := &records{
+		r := &fleetHistory{
 			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
 			runs: func(context.Context) []runs.History { return nil },
 			warn: func(what string, _ error) { warned = append(warned, what) }, now: time.Now,
@@ -164,7 +164,7 @@ func TestAWatchStoresLaterWhatABusyStoreRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, busy := store.Memory(time.Now), true
-		r := &records{
+		r := &fleetHistory{
 			open: func(bool) (store.Store, error) {
 				if busy {
 					return nil, fault.New(fault.KindLocked, "no")
@@ -179,7 +179,7 @@ func TestAWatchStoresLaterWhatABusyStoreRefused(t *testing.T) {
 		}
 		r.flushing.Wait()
 		busy = false
-		r.Close()
+		r.Flush()
 		looks, err := history.Looks(t.Context(), st, "prod", time.Now().Add(-time.Hour))
 		require.NoError(t, err)
 		assert.Len(t, looks, 1)
@@ -192,12 +192,12 @@ func TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy(t *testing.T) {
 	t.Parallel()
 	for kind, told := range map[fault.Kind]bool{fault.KindLocked: true, fault.KindUnavailable: false, fault.KindRefused: false} {
 		var warned []error
-		r := &records{
+		r := &fleetHistory{
 			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
 			warn: func(_ string, err error) { warned = append(warned, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
 		}
 		r.ListingSeen("prod", map[sandbox.State]int64{sandbox.StateRunning: 1}, nil, nil)
-		r.Close()
+		r.Flush()
 		assert.Equal(t, told, len(warned) == 1, kind)
 	}
 }

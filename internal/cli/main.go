@@ -68,7 +68,7 @@ func Run(p process.Process, types []providers.Type) int {
 	root.SetErr(p.Stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.began.Load() {
-		err = wrongUse(err)
+		err = asUsageError(err)
 	}
 	if err == nil {
 		err = pages.failure
@@ -77,13 +77,13 @@ func Run(p process.Process, types []providers.Type) int {
 		err = nil // the reader of stdout has what it wanted
 	}
 	a.reportError(err)
-	if a.seen != nil {
-		a.seen.Close()
+	if a.history != nil {
+		a.history.Flush()
 	}
 	code := exitCode(err, signals)
 	a.sendNotifications(ctx, deps.Env)
-	if a.seen != nil {
-		a.seen.Close() // with what was sent
+	if a.history != nil {
+		a.history.Flush() // with what was sent
 	}
 	if s := signals.first.Load(); s == os.Interrupt && code == signals.exitCode() && p.EndBy != nil {
 		p.EndBy(os.Interrupt)
@@ -132,8 +132,8 @@ func (a *app) sendNotifications(ctx context.Context, env *ops.Env) {
 	env.SendNotifications(ctx)
 }
 
-// wrongUse: what fails before a verb starts is cobra's complaint about words.
-func wrongUse(err error) error {
+// asUsageError makes an error from before a verb starts one of usage: it is cobra's, about the words that were typed.
+func asUsageError(err error) error {
 	if _, known := errors.AsType[*fault.Error](err); known {
 		return err
 	}

@@ -53,8 +53,8 @@ func (a *app) newNameCache(c *config.Config) nameCache {
 	return n
 }
 
-// Keeps is fleet.NameCache's.
-func (n nameCache) Keeps(profile string) bool { return n.dir != "" && !n.skip(profile) }
+// Caches is fleet.NameCache's.
+func (n nameCache) Caches(profile string) bool { return n.dir != "" && !n.skip(profile) }
 
 func (n nameCache) path(profile string) string {
 	return filepath.Join(n.dir, url.PathEscape(profile)+".json")
@@ -62,7 +62,7 @@ func (n nameCache) path(profile string) string {
 
 // Read is fleet.NameCache's.
 func (n nameCache) Read(profile string) []sandbox.Sandbox {
-	if !n.Keeps(profile) {
+	if !n.Caches(profile) {
 		return nil
 	}
 	info, err := os.Stat(n.path(profile))
@@ -83,7 +83,7 @@ func (n nameCache) Read(profile string) []sandbox.Sandbox {
 
 // Write is fleet.NameCache's.
 func (n nameCache) Write(profile string, listed []sandbox.Sandbox) {
-	if !n.Keeps(profile) {
+	if !n.Caches(profile) {
 		return
 	}
 	if info, err := os.Stat(n.path(profile)); err == nil && n.now().Sub(info.ModTime()).Abs() < nameCachePace {
@@ -99,9 +99,9 @@ func (n nameCache) Drop(profile string, ids []string) {
 	}
 }
 
-// Keep is fleet.NameCache's.
-func (n nameCache) Keep(profile string, missing []sandbox.Sandbox) {
-	if len(missing) == 0 || !n.Keeps(profile) {
+// AddUnlisted is fleet.NameCache's.
+func (n nameCache) AddUnlisted(profile string, missing []sandbox.Sandbox) {
+	if len(missing) == 0 || !n.Caches(profile) {
 		return
 	}
 	kept := n.Read(profile)

@@ -55,18 +55,18 @@ func newCleanup(d *Deps) *cobra.Command {
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
 	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		req, spelled, err := o.readRequest(cmd, d)
+		req, ruleGiven, err := o.readRequest(cmd, d)
 		if err != nil {
 			return err
 		}
-		if req.Line = d.typedLine(p); !spelled && len(req.Line) > 0 {
+		if req.Line = d.typedLine(p); !ruleGiven && len(req.Line) > 0 {
 			req.Line = append(req.Line, "--stuck") // the rule where none is typed
 		}
 		c := &cleanupCommand{d: d, p: p, o: &o}
 		if o.every != "" {
-			return c.repeatCleanups(ctx, req, spelled)
+			return c.repeatCleanups(ctx, req, ruleGiven)
 		}
-		_, err = c.runOnce(ctx, req, spelled)
+		_, err = c.runOnce(ctx, req, ruleGiven)
 		return err
 	})
 }
@@ -176,9 +176,9 @@ type cleanupCommand struct {
 	o *cleanupOptions
 }
 
-// runOnce looks, and acts where it may. The result is nil where nothing was looked at. Spelled = the
-// operator chose by flags.
-func (c *cleanupCommand) runOnce(ctx context.Context, req end.CleanupRequest, spelled bool) (*end.CleanupResult, error) {
+// runOnce looks, and acts where it may. The result is nil where nothing was looked at. RuleGiven = the
+// flags select (readRequest).
+func (c *cleanupCommand) runOnce(ctx context.Context, req end.CleanupRequest, ruleGiven bool) (*end.CleanupResult, error) {
 	req.Unattended = !c.d.isAttended()
 	if c.o.apply != "" {
 		plan, err := end.ReadCleanupPlan(ctx, c.d.Path(c.o.apply))
@@ -200,7 +200,7 @@ func (c *cleanupCommand) runOnce(ctx context.Context, req end.CleanupRequest, sp
 		}
 		return c.show(func(watch *observer) ops.ActResult { return c.d.doAct(ctx, act, watch) })
 	}
-	return nil, c.showPlan(ctx, req, spelled)
+	return nil, c.showPlan(ctx, req, ruleGiven)
 }
 
 // show ends what do ends, and shows what became of each.
@@ -235,7 +235,7 @@ func (c *cleanupCommand) retryLine(r *end.CleanupResult) string {
 }
 
 // showPlan shows the plan. A terminal may allow it by an answer.
-func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, spelled bool) error {
+func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, ruleGiven bool) error {
 	if err := c.p.Format.Refuse("cleanup without --yes", output.RowFormats()...); err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, s
 		}
 	}
 	act := result.Act()
-	asks := act.Refused == nil && len(act.Targets) > 0 && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && !c.o.dry && spelled
+	asks := act.Refused == nil && len(act.Targets) > 0 && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && !c.o.dry && ruleGiven
 	err = views.ShowCleanupPlan(c.p, cleanupSchema, result, c.o.detailed, c.d.Now().Location())
 	if warn := result.WriteDryTextfile(ctx, fault.ExitCode(err)); warn != nil {
 		c.p.Warn(warn.Error())
@@ -262,7 +262,7 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, s
 		c.p.Warn("nothing was done; to terminate, " + unattendedWays) // also with -q: such a crontab line does nothing, each time
 	}
 	if ctx.Err() == nil && c.p.Format.Human() {
-		c.sayNext(req, result, spelled)
+		c.sayNext(req, result, ruleGiven)
 	}
 	if !asks || ctx.Err() != nil {
 		return err
@@ -281,12 +281,12 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, s
 
 // sayNext names the command line that may terminate what a plan names, where the plan cannot be
 // answered.
-func (c *cleanupCommand) sayNext(req end.CleanupRequest, r *end.CleanupResult, spelled bool) {
+func (c *cleanupCommand) sayNext(req end.CleanupRequest, r *end.CleanupResult, ruleGiven bool) {
 	switch line := r.AllowLine(); {
 	case len(r.Survey.Selected) == 0:
 	case line != "":
 		c.p.Note("the plan is refused, for the reason above; to terminate them all: " + line)
-	case !spelled && c.d.isAttended() && c.o.out == "":
+	case !ruleGiven && c.d.isAttended() && c.o.out == "":
 		c.p.Note("to terminate them: `" + strings.Join(req.Line, " ") + "`")
 	}
 }
@@ -294,14 +294,14 @@ func (c *cleanupCommand) sayNext(req end.CleanupRequest, r *end.CleanupResult, s
 // repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal
 // end. A failed run is reported and does not end the loop. All runs have the request of the first:
 // what `--before 05:30` means does not change at midnight.
-func (c *cleanupCommand) repeatCleanups(ctx context.Context, req end.CleanupRequest, spelled bool) error {
+func (c *cleanupCommand) repeatCleanups(ctx context.Context, req end.CleanupRequest, ruleGiven bool) error {
 	if err := c.p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
 		return err
 	}
 	pace := time.NewTicker(req.Every)
 	defer pace.Stop()
 	for {
-		result, err := c.runOnce(ctx, req, spelled)
+		result, err := c.runOnce(ctx, req, ruleGiven)
 		if cause := unshownCause(ctx, err); cause != nil {
 			return cause
 		}

@@ -85,9 +85,9 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	o.selectors.registerCompletions(cmd)
 }
 
-// readRequest reads every flag; nothing has been called when it refuses. Spelled = the operator
-// chose by flags, and not the default rule.
-func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req end.CleanupRequest, spelled bool, err error) {
+// readRequest reads every flag; nothing has been called when it refuses. RuleGiven = the flags
+// select; else the default rule does, which is --stuck.
+func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req end.CleanupRequest, ruleGiven bool, err error) {
 	req = end.CleanupRequest{
 		Production: o.production, Profiles: d.Globals.Providers, Resume: o.resume, ProviderSide: o.providerSide, Emergency: o.emergency,
 		Yes: o.yes, Explain: o.explain != "", Textfile: d.Path(o.textfile), Ping: o.ping,
@@ -103,8 +103,8 @@ func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req end.Clean
 			return req, false, err
 		}
 	}
-	if spelled, err = o.readRule(cmd, &req.Rule, d.Now()); err != nil {
-		return req, spelled, err
+	if ruleGiven, err = o.readRule(cmd, &req.Rule, d.Now()); err != nil {
+		return req, ruleGiven, err
 	}
 	d.Globals.Settings = map[string]string{}
 	for _, name := range []string{"max-delete", "max-fraction", "concurrency"} {
@@ -117,32 +117,37 @@ func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req end.Clean
 		_, err = d.Limits(c, o.production)
 	}
 	if err != nil {
-		return req, spelled, err
+		return req, ruleGiven, err
 	}
-	if err := o.allowUnattended(d, c.Unattended); err != nil {
-		return req, spelled, err
-	}
+	o.addUnattendedYes(d, c.Unattended)
 	req.Yes = o.yes
-	if o.yes && !spelled && !o.emergency && !o.providerSide && o.apply == "" && o.resume == "" {
-		what := "an unattended cleanup"
-		if cmd.Flags().Changed("yes") {
-			what = "--yes"
-		}
-		return req, spelled, fault.New(fault.KindRefused, "%s needs a selector: no rule was given", what).
-			WithHint("see the plan with --dry-run; then repeat with --stuck, or with --older-than")
-	}
-	return req, spelled, nil
+	return req, ruleGiven, o.checkYes(ruleGiven, cmd.Flags().Changed("yes"))
 }
 
-// allowUnattended takes the configuration's leave to act without a terminal for --yes, except for what
-// only makes a plan. Every is for what acts.
-func (o *cleanupOptions) allowUnattended(d *Deps, allowed bool) error {
-	plans := o.dry || o.detailed || o.out != "" || o.explain != ""
-	o.yes = o.yes || allowed && !plans && !d.isAttended()
+// addUnattendedYes sets --yes for a run without a terminal where the configuration allows that such a run
+// acts. A run that was asked for a plan alone stays a plan.
+func (o *cleanupOptions) addUnattendedYes(d *Deps, allowed bool) {
+	onlyPlans := o.dry || o.detailed || o.out != "" || o.explain != ""
+	if allowed && !onlyPlans && !d.isAttended() {
+		o.yes = true
+	}
+}
+
+// checkYes refuses --every without --yes, since only an act is worth repeating, and --yes without a rule: the
+// default rule is for looking. Typed = --yes is in the command line, and not only in the configuration.
+func (o *cleanupOptions) checkYes(ruleGiven, typed bool) error {
 	if o.every != "" && !o.yes {
 		return fault.Usage("--every needs --yes").WithHint("%s", unattendedWays)
 	}
-	return nil
+	if !o.yes || ruleGiven || o.hasOwnRule() {
+		return nil
+	}
+	what := "an unattended cleanup"
+	if typed {
+		what = "--yes"
+	}
+	return fault.New(fault.KindRefused, "%s needs a selector: no rule was given", what).
+		WithHint("see the plan with --dry-run; then repeat with --stuck, or with --older-than")
 }
 
 // unattendedWays are the two ways to let a cleanup without a terminal act.
@@ -194,29 +199,32 @@ func refuseShort(flag string, d time.Duration) error {
 // optionalDuration reads a duration that may be left out; one that was given empty
 // is refused before.
 func optionalDuration(flag, text string) (time.Duration, error) {
+	return optionalFlag(flag, text, sandbox.ParseDuration)
+}
+
+// optionalAge reads a moment in the past that may be left out, as the time since then.
+func optionalAge(flag, text string, now time.Time) (time.Duration, error) {
+	return optionalFlag(flag, text, func(text string) (time.Duration, error) { return sandbox.ParseAge(text, now) })
+}
+
+func optionalFlag(flag, text string, parse func(string) (time.Duration, error)) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := sandbox.ParseDuration(text)
+	d, err := parse(text)
 	if err != nil {
 		return 0, fault.Usage("%s: %w", flag, err)
 	}
 	return d, nil
 }
 
-// optionalAge reads a moment in the past that may be left out, as the time since then.
-func optionalAge(flag, text string, now time.Time) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	age, err := sandbox.ParseAge(text, now)
-	if err != nil {
-		return 0, fault.Usage("%s: %w", flag, err)
-	}
-	return age, nil
+// hasOwnRule reports whether the rule does not come from selectingFlags: a plan and a journal have theirs, and a
+// provider's own cleanup has its own.
+func (o *cleanupOptions) hasOwnRule() bool {
+	return o.apply != "" || o.resume != "" || o.emergency || o.providerSide
 }
 
-// selectingFlags are the flags that make a rule; a plan and a journal have theirs.
+// selectingFlags are the flags that make a rule.
 func selectingFlags() []string {
 	return []string{
 		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "template", "exit-code", "where", "stuck", "failed-older-than",
@@ -224,11 +232,11 @@ func selectingFlags() []string {
 	}
 }
 
-// refuseContradictions refuses flags that contradict each other: to add a filter to a plan
-// could be read as widening it.
+// refuseContradictions refuses flags that contradict each other. A selector beside a plan is refused too:
+// it could be read as one that narrows the plan, or as one that widens it.
 func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 	f := cmd.Flags()
-	var modes []string
+	var modes []string // without one, the flags make a rule, which is shown or carried out
 	for _, name := range []string{"dry-run", "out", "apply", "resume", "explain", "provider-side", "emergency"} {
 		if f.Changed(name) {
 			modes = append(modes, "--"+name)
@@ -246,7 +254,7 @@ func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 	if o.resume != "" && o.usageAbove != "" {
 		return fault.Usage("--resume has its own rule, so --if-usage-above has no meaning with it").WithHint("start a new run with it")
 	}
-	if o.apply == "" && o.resume == "" && !o.emergency && !o.providerSide {
+	if !o.hasOwnRule() {
 		return nil
 	}
 	for _, name := range selectingFlags() {
@@ -258,17 +266,17 @@ func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 	return nil
 }
 
-// readRule reads the flags that choose. Spelled = there is one.
-func (o *cleanupOptions) readRule(cmd *cobra.Command, rule *cleanup.Rule, now time.Time) (spelled bool, err error) {
+// readRule reads the flags that select; without one the rule is --stuck.
+func (o *cleanupOptions) readRule(cmd *cobra.Command, rule *cleanup.Rule, now time.Time) (ruleGiven bool, err error) {
 	if rule.Selector, err = selector.Compile(o.selectors.selectorOptions(now)); err != nil {
 		return false, err
 	}
 	rule.IgnoreActivity = o.ignoreActivity
 	rule.IncludePaused, rule.IncludeFailed = o.includePaused, o.includeFailed
 	rule.Unowned, rule.Unhealthy, rule.Delete = o.unowned, o.unhealthy, o.delete
-	spelled = rule.Chooses() || cmd.Flags().Changed("stuck")
-	if !spelled {
+	ruleGiven = rule.Chooses() || cmd.Flags().Changed("stuck")
+	if !ruleGiven {
 		rule.Selector.Stuck = true
 	}
-	return spelled, nil
+	return ruleGiven, nil
 }

@@ -200,7 +200,7 @@ func journaled(t *testing.T, list []cron.Run, err error) *bench {
 		require.NoError(t, err)
 		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Layer: string(r.Layer), CoverageGap: r.CoverageGap}))
 		if at = r.EndedAt; !at.IsZero() {
-			require.NoError(t, w.Append(runs.EntryEnd, runs.End{ExitCode: r.ExitCode, Succeeded: r.Succeeded}))
+			require.NoError(t, w.Append(runs.EntryConclusion, runs.Conclusion{ExitCode: r.ExitCode, Succeeded: r.Succeeded}))
 		}
 		require.NoError(t, w.Close())
 	}

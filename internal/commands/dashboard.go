@@ -94,8 +94,8 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 	terminal.OnQuit = d.Process.OnQuit
 	terminal.Operator = d.Process.User() + "@" + d.Process.Host
 	err = tui.Run(ctx, source, d.Now, terminal)
-	if source.left.ID != "" {
-		p.Note(fmt.Sprintf("the run %[2]s is not over: `%[1]s runbook run --resume %[2]s` goes on with it", d.Process.Name(), source.left.ID))
+	if source.unfinished.ID != "" {
+		p.Note(fmt.Sprintf("the run %[2]s is not over: `%[1]s runbook run --resume %[2]s` goes on with it", d.Process.Name(), source.unfinished.ID))
 	}
 	return err
 }

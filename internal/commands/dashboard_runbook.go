@@ -87,9 +87,9 @@ func (s dashboardSource) Runbook(ctx context.Context, width int, watch tui.Runbo
 	if err != nil {
 		return err
 	}
-	*s.left = engine.Run{}
+	*s.unfinished = engine.Run{}
 	if run.State == engine.RunWaiting || run.State == engine.RunInterrupted {
-		*s.left = *run
+		*s.unfinished = *run
 	}
 	return run.Err()
 }
@@ -135,7 +135,7 @@ func (*runbookObserver) Attended() bool { return true }
 func (o *runbookObserver) Ask(ctx context.Context, q ops.Question) (text string, answered bool, err error) {
 	var page bytes.Buffer
 	if len(q.Targets) > 0 {
-		o.source.printer(&page, o.width).Aside(func(s *output.Sheet) { views.QuestionPage(s, q.Targets, o.d.Now()) })
+		o.source.printer(&page, o.width).Aside(func(s *output.Sheet) { views.PlannedEndsTable(s, q.Targets, o.d.Now()) })
 	}
 	text, answered = o.watch.Ask(ctx, q, page.String())
 	return text, answered, nil

@@ -26,16 +26,16 @@ import (
 type dashboardSource struct {
 	*look.Live
 
-	deps *Deps
-	left *engine.Run // the newest run of the runbook, where it is not over; Runbook writes it, and is over before tui.Run is
+	deps       *Deps
+	unfinished *engine.Run // the newest run of a runbook, where it is not over; Runbook writes it, and returns before tui.Run does
 
-	collectEarly func() // see screenGarbage; it does it once
+	saveMemory func() // applies screenGarbage, once
 }
 
 func (d *Deps) newDashboardSource(ctx context.Context) (dashboardSource, error) {
 	live, err := look.NewLive(ctx, d.Env)
-	early := sync.OnceFunc(func() { debug.SetGCPercent(screenGarbage) })
-	return dashboardSource{live, d, &engine.Run{}, early}, err
+	saveMemory := sync.OnceFunc(func() { debug.SetGCPercent(screenGarbage) })
+	return dashboardSource{live, d, &engine.Run{}, saveMemory}, err
 }
 
 // printer prints to a text that the dashboard shows.
@@ -45,8 +45,9 @@ func (s dashboardSource) printer(text *bytes.Buffer, width int) *output.Printer 
 	return output.New(proc, output.Options{NoColor: true, Quiet: true})
 }
 
-// manyRows of a profile are most of the memory of a dashboard, and stay. From then on it may grow by screenGarbage percent
-// between two collections: it is open for hours beside other programs. A small one would collect for nothing.
+// A dashboard is open for hours beside other programs. From manyRows of a profile on, its memory may grow by screenGarbage
+// percent only between two garbage collections, which is less than Go's default: the rows are most of it, and stay. With
+// fewer rows that would save little.
 const (
 	manyRows      = 2000
 	screenGarbage = 25
@@ -56,7 +57,7 @@ const (
 func (s dashboardSource) Round(ctx context.Context, profile string) look.LiveRound {
 	r := s.Live.Round(ctx, profile)
 	if len(r.Rows) >= manyRows {
-		s.collectEarly()
+		s.saveMemory()
 	}
 	return r
 }

@@ -163,11 +163,11 @@ func (s staged) bench(t *testing.T) *bench {
 		w, err := journal.Create(journal.Dir(b.home+"/runs"), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
 		require.NoError(t, err)
 		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Verb: "cleanup", Layer: string(cron.Stuck), Profiles: []runs.Profile{{Profile: "prod", Complete: true, Unowned: r.unowned}}}))
-		end := runs.End{Succeeded: []string{"prod"}}
+		end := runs.Conclusion{Succeeded: []string{"prod"}}
 		if r.failed {
-			end = runs.End{ExitCode: 8}
+			end = runs.Conclusion{ExitCode: 8}
 		}
-		require.NoError(t, w.Append(runs.EntryEnd, end))
+		require.NoError(t, w.Append(runs.EntryConclusion, end))
 		require.NoError(t, w.Close())
 	}
 	return b

@@ -282,7 +282,7 @@ func showComparison(p *output.Printer, result *end.ReconcileResult, check bool) 
 		list.AddResult(row, err)
 	}
 	p.Note(views.ReconcileSummary(plan, nil))
-	if check && plan.Found() > 0 {
+	if check && plan.CountNeedingAction() > 0 {
 		return list.CloseAs(result.Verdict)
 	}
 	return list.Close()

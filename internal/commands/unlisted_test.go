@@ -18,7 +18,7 @@ import (
 // keptNames are the last complete listings of profiles, in memory.
 type keptNames map[string]map[string]sandbox.Sandbox
 
-func (k keptNames) Keeps(string) bool { return true }
+func (k keptNames) Caches(string) bool { return true }
 
 func (k keptNames) Read(profile string) []sandbox.Sandbox {
 	return slices.Collect(maps.Values(k[profile]))
@@ -26,14 +26,14 @@ func (k keptNames) Read(profile string) []sandbox.Sandbox {
 
 func (k keptNames) Write(profile string, listed []sandbox.Sandbox) {
 	k[profile] = map[string]sandbox.Sandbox{}
-	k.Keep(profile, listed)
+	k.AddUnlisted(profile, listed)
 }
 
 func (k keptNames) Drop(profile string, ids []string) {
 	maps.DeleteFunc(k[profile], func(id string, _ sandbox.Sandbox) bool { return slices.Contains(ids, id) })
 }
 
-func (k keptNames) Keep(profile string, missing []sandbox.Sandbox) {
+func (k keptNames) AddUnlisted(profile string, missing []sandbox.Sandbox) {
 	for _, s := range missing {
 		k[profile][s.ID] = s
 	}
@@ -44,7 +44,7 @@ func listedBefore(ids ...string) (*bench, *fake.Provider) {
 	b, p := oneFake(running("aaaa", time.Minute))
 	b.names = keptNames{"prod": {}}
 	for _, id := range ids {
-		b.names.Keep("prod", []sandbox.Sandbox{{Provider: "prod", ID: id, State: sandbox.StateRunning}})
+		b.names.AddUnlisted("prod", []sandbox.Sandbox{{Provider: "prod", ID: id, State: sandbox.StateRunning}})
 	}
 	return b, p
 }
@@ -83,7 +83,7 @@ func TestWhatIsListedNoMoreIsSaidOnce(t *testing.T) {
 	b, p := listedBefore("gone0001", "over0001", "ours0001", "asked001")
 	p.Add(endedSeed("over0001", sandbox.StateTerminated, nil), running("ours0001", time.Hour))
 	require.Equal(t, 0, b.run(t, "terminate prod/ours0001 --delete").code)
-	b.names.Keep("prod", []sandbox.Sandbox{{Provider: "prod", ID: "ours0001", State: sandbox.StateRunning}}) // as another host has it
+	b.names.AddUnlisted("prod", []sandbox.Sandbox{{Provider: "prod", ID: "ours0001", State: sandbox.StateRunning}}) // as another host has it
 	b.requests = openEnds{{Provider: "prod", ID: "asked001"}: {At: noon, Detail: "HTTP 500"}}
 	const says = "1 of the last complete listing are not listed any more, and not found by their id; no end of them is on record: prod/gone0001"
 	r := b.run(t, "ls")
@@ -92,7 +92,7 @@ func TestWhatIsListedNoMoreIsSaidOnce(t *testing.T) {
 	assert.NotContains(t, b.run(t, "ls").stderr, "listing")
 
 	for i := range 25 {
-		b.names.Keep("prod", []sandbox.Sandbox{{Provider: "prod", ID: fmt.Sprintf("many%04d", i), State: sandbox.StateRunning}})
+		b.names.AddUnlisted("prod", []sandbox.Sandbox{{Provider: "prod", ID: fmt.Sprintf("many%04d", i), State: sandbox.StateRunning}})
 	}
 	first := b.run(t, "ls").stderr
 	assert.Contains(t, first, "20 of the last complete listing are not listed any more")
@@ -102,7 +102,7 @@ func TestWhatIsListedNoMoreIsSaidOnce(t *testing.T) {
 	assert.NotContains(t, second, "more of the last")
 	assert.NotContains(t, b.run(t, "ls").stderr, "listing")
 
-	b.names.Keep("prod", []sandbox.Sandbox{{Provider: "prod", ID: "gone0002", State: sandbox.StateRunning}})
+	b.names.AddUnlisted("prod", []sandbox.Sandbox{{Provider: "prod", ID: "gone0002", State: sandbox.StateRunning}})
 	p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindUnavailable, "503"), Times: 1})
 	failed := b.run(t, "ls")
 	assert.Equal(t, 3, failed.code)
@@ -115,7 +115,7 @@ func TestReconcileSaysWhatAListLeavesOut(t *testing.T) {
 	t.Parallel()
 	b, p := compared(t)
 	b.names = keptNames{"local": {}}
-	b.names.Keep("local", []sandbox.Sandbox{{Provider: "local", ID: "gone0001", State: sandbox.StateRunning}})
+	b.names.AddUnlisted("local", []sandbox.Sandbox{{Provider: "local", ID: "gone0001", State: sandbox.StateRunning}})
 	assert.Contains(t, b.run(t, byStore).stderr, "no end of them is on record: local/gone0001")
 	p.Break(fake.Fault{Op: fake.OpList, Page: 1, Skip: true})
 	r := b.run(t, byStore)

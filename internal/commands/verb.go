@@ -282,7 +282,7 @@ func (o *observer) Ask(ctx context.Context, q ops.Question) (text string, answer
 		return "", false, nil
 	}
 	if len(q.Targets) > 0 {
-		o.Aside(func(s *output.Sheet) { views.QuestionPage(s, q.Targets, o.d.Now()) })
+		o.Aside(func(s *output.Sheet) { views.PlannedEndsTable(s, q.Targets, o.d.Now()) })
 	}
 	if q.Objection != "" {
 		o.Warn(q.Objection)

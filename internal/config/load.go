@@ -193,7 +193,7 @@ func (l *loader) stackValues() {
 
 // bindValue checks what a flag or a variable says of a setting, and lays it where it belongs.
 func (l *loader) bindValue(s setting, origin, text string, lay func(string, entry)) {
-	value, err := s.read(text)
+	value, err := s.readText(text)
 	if err != nil {
 		l.addError("%s: %w%s", origin, err, withUnsetHint(text))
 	}

@@ -72,8 +72,8 @@ func settingOf(key string) setting {
 	return setting{}
 }
 
-// read reads a flag or a variable.
-func (s setting) read(text string) (string, error) {
+// readText reads a flag or a variable.
+func (s setting) readText(text string) (string, error) {
 	if s.own != nil {
 		return s.own(text)
 	}

@@ -16,10 +16,10 @@ import (
 type Judged struct {
 	Sandbox sandbox.Sandbox
 	Verdict triage.Verdict
-	Failed  error          // why a source of the look failed: Observation.FailedErr; nil = none did
-	Look    *selector.Look // what the look told; nil = nobody looked
-	Signals triage.Signals // of the look
-	At      time.Time      // when it was judged
+	Failed  error             // why a source of the look failed: Observation.FailedErr; nil = none did
+	Figures *selector.Figures // of its usage, by the look; nil = nobody looked
+	Signals triage.Signals    // of the look
+	At      time.Time         // when it was judged
 	// Output are the newest lines of its log, oldest first, as far as the look has read it; see Judging.Lines.
 	Output   []sandbox.LogLine
 	Answered sandbox.Verdict // Observation.Answers, also where an edge is suspected
@@ -83,7 +83,7 @@ func (how Judging) judge(o Observation, record sandbox.Sandbox) Judged {
 	t, now := how.Thresholds(record), how.Now()
 	sig := o.Signals(t)
 	j := Judged{
-		Sandbox: o.Sandbox, At: now, Verdict: triage.Judge(o.Sandbox, sig, t, now), Failed: o.FailedErr(), Look: o.Look(t),
+		Sandbox: o.Sandbox, At: now, Verdict: triage.Judge(o.Sandbox, sig, t, now), Failed: o.FailedErr(), Figures: o.Figures(t),
 		Signals: sig, Answered: o.Answers(),
 	}
 	if lines := o.Logs.Got; how.Lines > 0 && o.Logs.Err == nil {

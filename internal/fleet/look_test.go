@@ -302,7 +302,7 @@ type someDead struct {
 
 func (p *someDead) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if n, _ := strconv.Atoi(id[len(id)-3:]); n%3 == 0 {
-		if err := providers.Pause(ctx, time.Second); err != nil {
+		if err := providers.SleepWithoutSlot(ctx, time.Second); err != nil {
 			return sandbox.Usage{}, err
 		}
 		dead := fault.New(fault.KindUnavailable, "the port is not open").Inside()

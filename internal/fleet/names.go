@@ -18,13 +18,14 @@ import (
 // The methods may be called concurrently. Those that write ignore their errors; Read returns nothing
 // on an error.
 type NameCache interface {
-	Keeps(profile string) bool
+	// Caches reports whether the names of a profile are cached.
+	Caches(profile string) bool
 	Read(profile string) []sandbox.Sandbox
 	Write(profile string, listed []sandbox.Sandbox)
 	// Drop forgets sandboxes that have ended.
 	Drop(profile string, ids []string)
-	// Keep adds sandboxes that the listing did not have, and that have not ended as far as is known.
-	Keep(profile string, missing []sandbox.Sandbox)
+	// AddUnlisted adds sandboxes that the listing did not have, and that have not ended as far as is known.
+	AddUnlisted(profile string, missing []sandbox.Sandbox)
 }
 
 // maxCachedNames bounds what is kept of one profile.
@@ -53,7 +54,7 @@ func (k *keepNames) write(profile string) {
 func (f *Fleet) ListNames(ctx context.Context, limit time.Duration) []sandbox.Sandbox {
 	var cached, local []*member
 	for _, m := range f.members {
-		if f.o.Names != nil && f.o.Names.Keeps(m.Provider.Name()) {
+		if f.o.Names != nil && f.o.Names.Caches(m.Provider.Name()) {
 			cached = append(cached, m)
 		} else {
 			local = append(local, m)

@@ -20,7 +20,7 @@ type memoryNames struct {
 	kept map[string][]sandbox.Sandbox
 }
 
-func (m *memoryNames) Keeps(profile string) bool { return profile != "local" }
+func (m *memoryNames) Caches(profile string) bool { return profile != "local" }
 
 func (m *memoryNames) Read(profile string) []sandbox.Sandbox {
 	m.mu.Lock()
@@ -46,7 +46,7 @@ func (m *memoryNames) Drop(profile string, ids []string) {
 	m.kept[profile] = rest
 }
 
-func (m *memoryNames) Keep(profile string, missing []sandbox.Sandbox) {
+func (m *memoryNames) AddUnlisted(profile string, missing []sandbox.Sandbox) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.kept[profile] = append(m.kept[profile], missing...)

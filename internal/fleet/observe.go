@@ -297,15 +297,15 @@ func recordAgrees(state sandbox.State, answers sandbox.Verdict) sandbox.Verdict 
 	return sandbox.Unknown
 }
 
-// Look is what the observation told, for conditions.
-func (o Observation) Look(t triage.Thresholds) *selector.Look {
-	l := &selector.Look{}
+// Figures are what the observation told of the usage, for conditions.
+func (o Observation) Figures(t triage.Thresholds) *selector.Figures {
+	figures := &selector.Figures{}
 	if couldNotBeAsked(o.Usage.Err) {
-		l.Err = o.Usage.Err
+		figures.Err = o.Usage.Err
 	}
 	if o.Usage.Err == nil && len(o.Usage.Got) > 0 {
-		l.Trend = triage.TrendOf(o.Usage.Got, t)
-		l.Last = slices.MaxFunc(o.Usage.Got, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
+		figures.Trend = triage.TrendOf(o.Usage.Got, t)
+		figures.Last = slices.MaxFunc(o.Usage.Got, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
 	}
-	return l
+	return figures
 }

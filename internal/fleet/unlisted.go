@@ -12,7 +12,7 @@ import (
 // lastRows are the sandboxes of the last complete listing of an earlier process that had not ended, by
 // id; nil = none is kept, or the listing that begins leaves some out, or a screen repeats it.
 func (m *member) lastRows(q providers.Query) map[string]sandbox.Sandbox {
-	if m.names == nil || m.shows != nil || !coversAll(q) || q.Live || !m.names.Keeps(m.Provider.Name()) {
+	if m.names == nil || m.shows != nil || !coversAll(q) || q.Live || !m.names.Caches(m.Provider.Name()) {
 		return nil
 	}
 	rows := map[string]sandbox.Sandbox{}
@@ -66,6 +66,6 @@ func (f *Fleet) SettleUnlisted(again []sandbox.Sandbox) {
 			}
 		}
 		f.o.Names.Drop(m.Provider.Name(), settled)
-		f.o.Names.Keep(m.Provider.Name(), kept)
+		f.o.Names.AddUnlisted(m.Provider.Name(), kept)
 	}
 }

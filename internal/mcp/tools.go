@@ -165,7 +165,7 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 		if !there && a.required {
 			return nil, fmt.Errorf("%s: %s is missing: %s", t.name, a.name, a.about)
 		}
-		got, err := a.read(value, there)
+		got, err := a.readValue(value, there)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %s: %w", t.name, a.name, err)
@@ -231,8 +231,8 @@ func (a argument) flagWords(values []string) (words []string) {
 	return words
 }
 
-// read gives the texts of a value: none where it is not given or false.
-func (a argument) read(raw json.RawMessage, there bool) ([]string, error) {
+// readValue gives the texts of a value: none where it is not given or false.
+func (a argument) readValue(raw json.RawMessage, there bool) ([]string, error) {
 	if !there || string(bytes.TrimSpace(raw)) == "null" {
 		if a.kind == number {
 			return []string{strconv.Itoa(a.given)}, nil

@@ -155,18 +155,6 @@ func (e *Env) FollowRun(ctx context.Context, watch Reporter, m notify.Message, v
 	}))
 }
 
-// TroubleOf is the verdict whether there is trouble, where v says whether all is well.
-func TroubleOf(v sandbox.Verdict) sandbox.Verdict {
-	switch v {
-	case sandbox.True:
-		return sandbox.False
-	case sandbox.False:
-		return sandbox.True
-	case sandbox.Unknown:
-	}
-	return sandbox.Unknown
-}
-
 // OpenAlerts are the alerts that are pending or firing, as the store has them; none without a
 // store that can be read. Names are the profiles that are asked about.
 func (e *Env) OpenAlerts(ctx context.Context, names []string) []alert.Alert {

@@ -34,7 +34,7 @@ func TestOldJournalsAreNotReadForTheLastSuccess(t *testing.T) {
 		w, err := journal.Create(disk, id, func() time.Time { return at.Add(time.Duration(id[2]) * time.Minute) })
 		require.NoError(t, err)
 		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Verb: runs.VerbCleanup}))
-		require.NoError(t, w.Append(runs.EntryEnd, runs.End{Succeeded: succeeded}))
+		require.NoError(t, w.Append(runs.EntryConclusion, runs.Conclusion{Succeeded: succeeded}))
 		require.NoError(t, w.Close())
 	}
 	e := &Env{Journals: func() (journal.Disk, error) { return disk, nil }, Shared: func() (store.Store, error) { return nil, nil }}

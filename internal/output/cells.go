@@ -46,10 +46,10 @@ func (c Cells) Spark(figures []float64, full float64) string {
 func Width(text string) int { return cellWidth(text) }
 
 // Paint gives a text the colour of a tone.
-func (c Cells) Paint(text string, tone Tone) string { return c.Draw(text, Look{Tone: tone}) }
+func (c Cells) Paint(text string, tone Tone) string { return c.Draw(text, Style{Tone: tone}) }
 
-// Draw gives a text its look.
-func (c Cells) Draw(text string, look Look) string {
+// Draw gives a text its style.
+func (c Cells) Draw(text string, style Style) string {
 	background := c.Background
 	switch {
 	case c.Few && background == LightBackground:
@@ -57,5 +57,5 @@ func (c Cells) Draw(text string, look Look) string {
 	case c.Few:
 		background = UnknownBackground
 	}
-	return screen{colour: !c.Plain, background: background}.draw(text, look)
+	return screen{colour: !c.Plain, background: background}.draw(text, style)
 }

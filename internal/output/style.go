@@ -22,20 +22,20 @@ const (
 	Accent // what can be typed or chosen
 )
 
-// Background is what a terminal says of its own colour.
+// Background is the colour behind all text, as the terminal reports it.
 type Background int
 
 // The backgrounds.
 const (
-	UnknownBackground Background = iota // nobody asked it, or it does not tell
+	UnknownBackground Background = iota // it was not asked, or does not answer
 	DarkBackground
 	LightBackground
-	FewLightBackground // light, with 16 colours
+	FewLightBackground // light, and the terminal has 16 colours
 )
 
-// colours are the colours of the tones; "" = it is faint. Where the background is not known they are those that the user has
-// chosen for the terminal; the others are fixed ones, of which the background of every usual theme leaves
-// a contrast of 4.5.
+// colours are the colours of the tones; "" = it is faint. On a background that is not known they are the first 16, which
+// the user has chosen for the terminal. On a known one they are fixed, with a contrast of at least 4.5 in every usual
+// theme.
 func colours(b Background) [Accent + 1]string {
 	switch b {
 	case DarkBackground:
@@ -74,63 +74,69 @@ func shades(b Background) [FullShade]string {
 	return [FullShade]string{}
 }
 
-// Look is how a text is drawn.
-type Look struct {
+// Style is how a text is drawn.
+type Style struct {
 	Tone  Tone
 	Shade Shade
 	Bold  bool
 }
 
-// style is the look on a background.
-func (l Look) style(b Background) lipgloss.Style {
-	style := lipgloss.NewStyle().Bold(l.Bold)
-	shade, colour := "", colours(b)[l.Tone]
-	if l.Shade < FullShade {
-		shade = shades(b)[l.Shade]
+// draw gives text its style, where the screen has colours.
+func (s screen) draw(text string, style Style) string {
+	if !s.colour || style == (Style{}) || text == "" {
+		return text
 	}
-	switch {
-	case l.Shade == FullShade, l.Shade == CursorShade && shade == "":
-		style = style.Reverse(true)
-	case shade != "":
-		style = style.Background(lipgloss.Color(shade))
-	}
-	switch {
-	case l.Shade == CursorShade && shade == "": // a reversed line has one colour
-	case colour != "":
-		style = style.Foreground(lipgloss.Color(colour))
-	case l.Tone == Muted:
-		style = style.Faint(true)
-	}
-	return style
-}
-
-// sgr are the sequences before and behind a text, by its look. To make a style takes longer than to draw a row.
-type sgr struct{ before, behind string }
-
-var sgrs sync.Map //nolint:gochecknoglobals // a cache, [lookOn]sgr: a style makes the same sequences each time
-
-type lookOn struct {
-	Look
-	Background
+	around := style.sequences(s.background)
+	return around.before + text + around.after
 }
 
 // paint gives text the colour of a tone, where the screen has colours.
-func (s screen) paint(text string, tone Tone) string { return s.draw(text, Look{Tone: tone}) }
+func (s screen) paint(text string, tone Tone) string { return s.draw(text, Style{Tone: tone}) }
 
-// draw gives text its look, where the screen has colours.
-func (s screen) draw(text string, look Look) string {
-	if !s.colour || look == (Look{}) || text == "" {
-		return text
-	}
-	key := lookOn{look, s.background}
-	known, ok := sgrs.Load(key)
+// sequences are the escape sequences around a text.
+type sequences struct{ before, after string }
+
+// styleOn is a style on a background: together they decide the sequences.
+type styleOn struct {
+	Style
+	Background
+}
+
+var knownSequences sync.Map //nolint:gochecknoglobals // a cache, [styleOn]sequences: to make them takes longer than to draw a row
+
+func (style Style) sequences(b Background) sequences {
+	key := styleOn{style, b}
+	known, ok := knownSequences.Load(key)
 	if !ok {
-		var one sgr
-		one.before, one.behind, _ = strings.Cut(look.style(s.background).Render("x"), "x")
-		known, _ = sgrs.LoadOrStore(key, one)
+		var made sequences
+		made.before, made.after, _ = strings.Cut(style.onTerminal(b).Render("x"), "x")
+		known, _ = knownSequences.LoadOrStore(key, made)
 	}
-	one, _ := known.(sgr)
-	return one.before + text + one.behind
+	around, _ := known.(sequences)
+	return around
+}
+
+// onTerminal translates a style for a terminal with a background.
+func (style Style) onTerminal(b Background) lipgloss.Style {
+	drawn := lipgloss.NewStyle().Bold(style.Bold)
+	colour, shade := colours(b)[style.Tone], ""
+	if style.Shade < FullShade {
+		shade = shades(b)[style.Shade]
+	}
+	cursorWithoutShade := style.Shade == CursorShade && shade == ""
+	if cursorWithoutShade || style.Shade == FullShade {
+		drawn = drawn.Reverse(true)
+	} else if shade != "" {
+		drawn = drawn.Background(lipgloss.Color(shade))
+	}
+	switch {
+	case cursorWithoutShade: // a reversed line has one colour
+	case colour != "":
+		drawn = drawn.Foreground(lipgloss.Color(colour))
+	case style.Tone == Muted:
+		drawn = drawn.Faint(true)
+	}
+	return drawn
 }
 
 func boldText(text string) string { return lipgloss.NewStyle().Bold(true).Render(text) }

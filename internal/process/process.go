@@ -31,8 +31,8 @@ type Process struct {
 	Now     func() time.Time
 	Signals func() (<-chan os.Signal, func()) // starts watching INT, TERM and HUP; the func stops it
 	EndBy   func(os.Signal)                   // ends this process by the signal itself, so that a shell's loop ends, too; nil: the exit code says it
-	// OnQuit has a terminal restored before SIGQUIT, which prints all goroutines, ends this process; stop gives that up.
-	// Nil: nothing is restored.
+	// OnQuit registers restore, which is called before SIGQUIT prints all goroutines and ends this process, so that the
+	// terminal is as it was; stop gives that up. Nil: nothing is restored.
 	OnQuit    func(restore func()) (stop func())
 	TimeScale TimeScale          // of limits in real time; tests set it
 	At        func(point string) // called at named points of a task's life and of a runbook's run, so that tests can end the process there; nil otherwise

@@ -40,8 +40,8 @@ func Look(ctx context.Context) context.Context { return httpx.Look(ctx) }
 // WithSlot gives a call the slot that it leaves, as part of a look, while it waits for one sandbox alone.
 func WithSlot(ctx context.Context, s httpx.Slot) context.Context { return httpx.WithSlot(ctx, s) }
 
-// Pause waits for d, in a look without its slot. It returns the cause of ctx where that ends before.
-func Pause(ctx context.Context, d time.Duration) error {
+// SleepWithoutSlot waits for d; in a look it gives up its slot first, so that another call can use it. It returns the cause of ctx where that ends before.
+func SleepWithoutSlot(ctx context.Context, d time.Duration) error {
 	httpx.LeaveSlot(ctx)
 	return poll.Sleep(ctx, d)
 }

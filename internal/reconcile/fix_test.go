@@ -52,7 +52,7 @@ func TestFixRepairsAndTheNextRunIsClean(t *testing.T) {
 	assert.Equal(t, 2, s.asked())
 	s.records = slices.DeleteFunc(s.records, func(r reconcile.Record) bool { return r.SandboxID == "twice" })
 	again := s.pass(time.Hour).plan(t)
-	assert.Equal(t, 0, again.Found(), "%v", again.Rows)
+	assert.Equal(t, 0, again.CountNeedingAction(), "%v", again.Rows)
 	assert.Empty(t, s.fix(t, again))
 	assert.Equal(t, 2, s.asked())
 }
@@ -251,7 +251,7 @@ func TestAnInterruptionLeavesTheRestUntouched(t *testing.T) {
 				assert.Equal(t, fault.KindCanceled, fault.KindOf(d.Err))
 			}
 		}
-		assert.Equal(t, plan.Found(), n)
+		assert.Equal(t, plan.CountNeedingAction(), n)
 		assert.Equal(t, 0, s.asked())
 		assert.Empty(t, s.marked)
 		assert.Empty(t, s.adopted)

@@ -187,7 +187,7 @@ func TestWhatIsOverOnBothSidesHasNoRow(t *testing.T) {
 			plan := s.proved(t)
 			assert.Len(t, plan.Rows, 1)
 			assert.Equal(t, 1, plan.Settled)
-			assert.Equal(t, 0, plan.Found())
+			assert.Equal(t, 0, plan.CountNeedingAction())
 		})
 	}
 }

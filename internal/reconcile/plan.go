@@ -56,11 +56,11 @@ func (p Plan) Counts() map[Class]int {
 	return n
 }
 
-// Found counts the rows that need an action of sbx or of people.
-func (p Plan) Found() int {
+// CountNeedingAction counts the rows that need an action of sbx or of people.
+func (p Plan) CountNeedingAction() int {
 	n := 0
 	for _, r := range p.Rows {
-		if r.Found() {
+		if r.NeedsAction() {
 			n++
 		}
 	}

@@ -30,8 +30,8 @@ type Row struct {
 	listed      sandbox.State      // in the list; "" = it is not in it
 }
 
-// Found reports whether the row needs an action: it counts in a check.
-func (r Row) Found() bool { return r.Action != ActNone }
+// NeedsAction reports whether the row needs an action: it counts in a check.
+func (r Row) NeedsAction() bool { return r.Action != ActNone }
 
 // newRow makes a row with the evidence of both sides.
 func (p *pair) newRow(source string, now time.Time) Row {

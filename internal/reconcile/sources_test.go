@@ -51,7 +51,7 @@ func TestRecordsOfTheStoreAreMarkedAndAdopted(t *testing.T) {
 	assert.Contains(t, byID["ghost"].Reason, "ghost: recorded as running")
 	assert.Equal(t, "me", byID["new"].Owner)
 	assert.Equal(t, noon.Add(-old), byID["new"].CreatedAt)
-	assert.Equal(t, 0, s.plan(t).Found())
+	assert.Equal(t, 0, s.plan(t).CountNeedingAction())
 }
 
 func TestRecordsOfTheProviderComeThroughTheFleet(t *testing.T) {

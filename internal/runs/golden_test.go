@@ -125,7 +125,7 @@ func TestAJournalOfAnEarlierProgramMayEndAnywhere(t *testing.T) {
 					settled++
 				}
 			}
-			if h.End == nil {
+			if h.Conclusion == nil {
 				assert.Len(t, h.Open(), len(h.Begin.Plan.Items)-settled, "%s after %d lines", file, n)
 			}
 		}

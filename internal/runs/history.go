@@ -22,13 +22,13 @@ type History struct {
 	Results   map[sandbox.Ref]Result // the last result of each
 	// Requests are the last requests to end each sandbox that the run has sent, or may have
 	// sent: those with an intent and no later result.
-	Requests map[sandbox.Ref]*sandbox.EndRequest
-	End      *End // nil = it was interrupted
-	Resumed  []Actor
-	Sums     *fleet.Counts // of a run of another host, of which only these are known; nil = by Results
-	asked    map[sandbox.Ref]time.Time
-	newest   sandbox.Ref // of the last intent
-	Broken   string      // why the journal cannot be trusted; "" = it can
+	Requests   map[sandbox.Ref]*sandbox.EndRequest
+	Conclusion *Conclusion // nil = it was interrupted
+	Resumed    []Actor
+	Sums       *fleet.Counts // of a run of another host, of which only these are known; nil = by Results
+	asked      map[sandbox.Ref]time.Time
+	newest     sandbox.Ref // of the last intent
+	Broken     string      // why the journal cannot be trusted; "" = it can
 	// Unreadable are the entries that cannot be read, though the chain holds. What they say is
 	// not known: such a run is shown as far as it can be read, and is not resumed.
 	Unreadable Unreadable
@@ -111,9 +111,9 @@ func newHistory(run string) History {
 
 // closeRefused ends a run that its guards refused before it was interrupted.
 func (h *History) closeRefused() {
-	if h.End == nil && slices.ContainsFunc(h.Begin.Guards, func(g Guard) bool { return !g.OK }) {
+	if h.Conclusion == nil && slices.ContainsFunc(h.Begin.Guards, func(g Guard) bool { return !g.OK }) {
 		refused := fault.New(fault.KindRefused, "a safety limit refused it")
-		h.End = &End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}}
+		h.Conclusion = &Conclusion{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}}
 	}
 }
 
@@ -136,10 +136,10 @@ func (h *History) addEntry(e journal.Entry) error {
 	case EntryResult:
 		return journal.Decode(e, func(r Result) { h.Results[r.Ref], h.Requests[r.Ref] = r, r.Request })
 	case EntryResume:
-		h.End, h.EndedAt = nil, time.Time{}
+		h.Conclusion, h.EndedAt = nil, time.Time{}
 		return journal.Decode(e, func(a Actor) { h.Resumed = append(h.Resumed, a) })
-	case EntryEnd:
-		return journal.Decode(e, func(end End) { h.End, h.EndedAt = &end, e.At })
+	case EntryConclusion:
+		return journal.Decode(e, func(c Conclusion) { h.Conclusion, h.EndedAt = &c, e.At })
 	}
 	return nil // written by a newer sbx
 }
@@ -200,7 +200,7 @@ func (h History) LeftOut(profile string) error {
 
 // Resumable reports whether something is left to do and allowed: a refused run never is.
 func (h History) Resumable() bool {
-	return h.Broken == "" && len(h.Unreadable) == 0 && (h.End == nil || !h.End.Refused) && len(h.Open()) > 0
+	return h.Broken == "" && len(h.Unreadable) == 0 && (h.Conclusion == nil || !h.Conclusion.Refused) && len(h.Open()) > 0
 }
 
 // Profiles names the profiles of the run.
@@ -214,18 +214,18 @@ func (h History) Profiles() []string {
 
 // ExitCode is the code of the run, or -1 where it was interrupted.
 func (h History) ExitCode() int {
-	if h.End == nil {
+	if h.Conclusion == nil {
 		return -1
 	}
-	return h.End.ExitCode
+	return h.Conclusion.ExitCode
 }
 
 // Succeeded names the profiles in which everything was done.
 func (h History) Succeeded() []string {
-	if h.End == nil || h.End.Refused {
+	if h.Conclusion == nil || h.Conclusion.Refused {
 		return nil
 	}
-	return h.End.Succeeded
+	return h.Conclusion.Succeeded
 }
 
 // Unowned counts by profile the sandboxes that stayed for want of an owner.
@@ -247,5 +247,5 @@ func (h History) Share(profile string) (Profile, bool) {
 			return p, true
 		}
 	}
-	return Profile{}, h.End != nil && slices.Contains(h.End.Succeeded, profile)
+	return Profile{}, h.Conclusion != nil && slices.Contains(h.Conclusion.Succeeded, profile)
 }

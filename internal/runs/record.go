@@ -1,6 +1,9 @@
 // Package runs keeps what runs that end or change sandboxes are about to do, and what came of it: the
 // entries of their journals, the one writer of them, and what readers make of them.
 //
+// An end of a sandbox is recorded here by safety.End: an Intent before its request, then its Answer and its Result.
+// A Conclusion is the last entry of a whole run.
+//
 // A run by a rule (cleanup, reconcile) does nothing without its journal; an end that somebody named, or
 // that a task asked for, does not depend on it. Which sandboxes a run selects, and which limits it
 // has, belongs to the packages above; how a line reaches the disk to the package journal.
@@ -16,12 +19,12 @@ import (
 
 // The kinds of entries in the journal of a run.
 const (
-	EntryBegin  = "begin"  // Begin: the plan of the run
-	EntryIntent = "intent" // Intent: the end of this sandbox, or a change of its record, is requested now
-	EntryAnswer = "answer" // Answer: the answer to the request
-	EntryResult = "result" // Result: the outcome
-	EntryResume = "resume" // Actor: a process resumes the interrupted run
-	EntryEnd    = "end"    // End: nothing is left to do
+	EntryBegin      = "begin"  // Begin: the plan of the run
+	EntryIntent     = "intent" // Intent: the end of this sandbox, or a change of its record, is requested now
+	EntryAnswer     = "answer" // Answer: the answer to the request
+	EntryResult     = "result" // Result: the outcome
+	EntryResume     = "resume" // Actor: a process resumes the interrupted run
+	EntryConclusion = "end"    // Conclusion: nothing is left to do
 )
 
 // The verbs whose runs end sandboxes or change records.
@@ -167,8 +170,8 @@ type Result struct {
 	Request *sandbox.EndRequest `json:"request,omitempty"`
 }
 
-// End is the last entry of a run.
-type End struct {
+// Conclusion is the last entry of a run: what came of it as a whole.
+type Conclusion struct {
 	Counts    fleet.Counts `json:"counts"`
 	ExitCode  int          `json:"exit_code"`
 	Error     string       `json:"error,omitempty"`

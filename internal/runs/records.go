@@ -28,7 +28,7 @@ type Records struct {
 // All reads the newest runs of a verb, at most limit of them; 0 = all, "" = any verb. One that cannot be
 // read is an error beside the others.
 func (r Records) All(ctx context.Context, verb string, limit int) ([]History, []error) {
-	return r.until(ctx, verb, limit, func(History) bool { return false })
+	return r.readUntil(ctx, verb, limit, func(History) bool { return false })
 }
 
 // SinceSuccess are the runs of a verb down to the last in which each of the profiles was in order, at
@@ -36,17 +36,18 @@ func (r Records) All(ctx context.Context, verb string, limit int) ([]History, []
 // is left out.
 func (r Records) SinceSuccess(ctx context.Context, verb string, profiles []string, limit int) []History {
 	open := slices.Clone(profiles)
-	list, _ := r.until(ctx, verb, limit, func(h History) bool { // as it says
+	list, _ := r.readUntil(ctx, verb, limit, func(h History) bool { // as it says
 		open = slices.DeleteFunc(open, func(profile string) bool {
-			return h.End != nil && h.Broken == "" && slices.Contains(h.End.Succeeded, profile)
+			return h.Conclusion != nil && h.Broken == "" && slices.Contains(h.Conclusion.Succeeded, profile)
 		})
 		return len(open) == 0
 	})
 	return list
 }
 
-func (r Records) until(ctx context.Context, verb string, limit int, enough func(History) bool) ([]History, []error) {
-	list, errs := r.own(verb, limit, enough)
+// readUntil reads the runs of this machine, until enough says that no older one is wanted, and adds those of other hosts.
+func (r Records) readUntil(ctx context.Context, verb string, limit int, enough func(History) bool) ([]History, []error) {
+	list, errs := r.readOwn(verb, limit, enough)
 	shared, err := r.SharedRuns(ctx, limit)
 	if err != nil {
 		errs = append(errs, err)
@@ -64,8 +65,8 @@ func (r Records) until(ctx context.Context, verb string, limit int, enough func(
 	return list, errs
 }
 
-// own reads the journals of this machine, the newest first, until enough says that no older one is wanted.
-func (r Records) own(verb string, limit int, enough func(History) bool) ([]History, []error) {
+// readOwn reads the journals of this machine, the newest first, until enough says that no older one is wanted.
+func (r Records) readOwn(verb string, limit int, enough func(History) bool) ([]History, []error) {
 	disk, names, err := runsOf(r.Bulk)
 	if err != nil {
 		return nil, []error{err}

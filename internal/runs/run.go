@@ -36,14 +36,14 @@ type Run struct {
 	file    *journal.Writer // nil = it could not be made
 }
 
-// Begin begins the journal of a run. By Must nothing may be done after an error; by Best there is none.
+// Begin begins the journal of a run. By JournalRequired nothing may be done after an error; by BestEffort there is none.
 func (r Records) Begin(ctx context.Context, p Policy, id string, begin Begin, watch Watch) (*Run, error) {
 	run := r.newRun(p, id, begin, watch)
 	run.began = r.Now()
 	var made opened
 	var err error
-	if p == Best {
-		made, err = soon(func() (opened, error) { return r.open(r.Single, id, begin, watch) })
+	if p == BestEffort {
+		made, err = withinSlowDisk(func() (opened, error) { return r.open(r.Single, id, begin, watch) })
 	} else {
 		made, err = r.open(r.Bulk, id, begin, watch)
 	}
@@ -51,10 +51,10 @@ func (r Records) Begin(ctx context.Context, p Policy, id string, begin Begin, wa
 	if run.file = made.file; run.file != nil {
 		run.Journal = run.file
 	}
-	if err = run.lost(err); err != nil {
+	if err = run.afterAppend(err); err != nil {
 		return nil, err
 	}
-	if p == Must {
+	if p == JournalRequired {
 		run.share(ctx, run.summary(nil), nil)
 	}
 	return run, nil
@@ -106,13 +106,13 @@ func (r Records) BeginEnds(ctx context.Context, o Origin, by Actor, targets []sa
 		}
 		b.Profiles[i].Selected++
 	}
-	run, _ := r.Begin(ctx, Best, o.ID, b, watch) // by Best there is no error
+	run, _ := r.Begin(ctx, BestEffort, o.ID, b, watch) // by BestEffort there is no error
 	return run
 }
 
 // Resume continues the journal of a run that was interrupted.
 func (r Records) Resume(disk journal.Disk, h History, log journal.Log, by Actor, watch Watch) (*Run, error) {
-	run := r.newRun(Must, h.RunID, h.Begin, watch)
+	run := r.newRun(JournalRequired, h.RunID, h.Begin, watch)
 	file, err := journal.Extend(disk, log, r.Now)
 	if err != nil {
 		return nil, err
@@ -125,28 +125,28 @@ func (r Records) newRun(p Policy, id string, begin Begin, watch Watch) *Run {
 	return &Run{ID: id, records: r, watch: watch, begin: begin, Writer: &Writer{Policy: p, Redact: watch.Redact, Warn: watch.Warn}}
 }
 
-// NewEnd makes the last entry of a run by a rule. What was refused has succeeded nowhere.
-func NewEnd(endings []sandbox.Ending, verdict error, succeeded []string) End {
-	end := End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Refused: fault.KindOf(verdict) == fault.KindRefused, Succeeded: succeeded}
+// NewConclusion makes the last entry of a run by a rule. What was refused has succeeded nowhere.
+func NewConclusion(endings []sandbox.Ending, verdict error, succeeded []string) Conclusion {
+	c := Conclusion{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Refused: fault.KindOf(verdict) == fault.KindRefused, Succeeded: succeeded}
 	if verdict != nil {
-		end.Error = verdict.Error()
+		c.Error = verdict.Error()
 	}
-	if end.Refused {
-		end.Succeeded = []string{}
+	if c.Refused {
+		c.Succeeded = []string{}
 	}
-	return end
+	return c
 }
 
 // Finish writes the last entry and reports the run to other hosts. The error says that the entry could not
 // be written; what was done is done.
-func (r *Run) Finish(ctx context.Context, end End) error {
-	err := r.End(end)
+func (r *Run) Finish(ctx context.Context, c Conclusion) error {
+	err := r.Conclude(c)
 	if r.file == nil {
 		return err
 	}
 	var summary *store.Run
-	if r.Policy == Must || r.begin.Verb == VerbTerminate { // tasks are in the shared store themselves
-		summary = r.summary(&end)
+	if r.Policy == JournalRequired || r.begin.Verb == VerbTerminate { // tasks are in the shared store themselves
+		summary = r.summary(&c)
 	}
 	r.share(ctx, summary, r.disk)
 	return err
@@ -155,9 +155,9 @@ func (r *Run) Finish(ctx context.Context, end End) error {
 // FinishEnds writes the last entry of ends that are no run by a rule, and closes the journal.
 func (r *Run) FinishEnds(ctx context.Context) {
 	defer r.Close()
-	end := NewEnd(r.ended, fleet.Verdict(r.ended, true), []string{})
-	end.Refused = false    // no limit of a run has refused it
-	_ = r.Finish(ctx, end) // what is lost was warned of
+	c := NewConclusion(r.ended, fleet.Verdict(r.ended, true), []string{})
+	c.Refused = false    // no limit of a run has refused it
+	_ = r.Finish(ctx, c) // what is lost was warned of
 }
 
 // Close closes the file; every line is on the disk already.
@@ -167,20 +167,20 @@ func (r *Run) Close() {
 	}
 }
 
-// summary is the run for other hosts; without an end it goes on.
-func (r *Run) summary(end *End) *store.Run {
+// summary is the run for other hosts; without a conclusion it goes on.
+func (r *Run) summary(c *Conclusion) *store.Run {
 	run := store.Run{
 		ID: r.ID, Verb: r.begin.Verb, Layer: r.begin.Proven(), Host: r.begin.Host, Who: r.begin.Who, StartedAt: r.began,
 		Selected: len(r.begin.Plan.Items), Acted: true,
 	}
-	if end == nil {
+	if c == nil {
 		return &run
 	}
-	run.EndedAt, run.ExitCode, run.Profiles = r.records.Now(), end.ExitCode, end.Succeeded
-	run.Acted = !end.Refused
+	run.EndedAt, run.ExitCode, run.Profiles = r.records.Now(), c.ExitCode, c.Succeeded
+	run.Acted = !c.Refused
 	run.Counts = map[string]int{}
 	for _, o := range sandbox.Outcomes() {
-		run.Counts[string(o)] = end.Counts.Of(o)
+		run.Counts[string(o)] = c.Counts.Of(o)
 	}
 	return &run
 }

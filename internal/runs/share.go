@@ -95,7 +95,7 @@ func historyOfShared(run store.Run) History {
 		h.Sums.Add(sandbox.Outcome(o), n)
 	}
 	if !run.EndedAt.IsZero() {
-		h.End = &End{Counts: *h.Sums, ExitCode: run.ExitCode, Refused: !run.Acted, Succeeded: run.Profiles}
+		h.Conclusion = &Conclusion{Counts: *h.Sums, ExitCode: run.ExitCode, Refused: !run.Acted, Succeeded: run.Profiles}
 	}
 	return h
 }

@@ -20,24 +20,24 @@ type Journal interface {
 type Policy int
 
 const (
-	// Must is that of runs by a rule: no intent on the disk, no request.
-	Must Policy = iota
-	// Best is that of ends that somebody has named, and of tasks: an end does not depend on the journal, the
+	// JournalRequired is that of runs by a rule: no intent on the disk, no request.
+	JournalRequired Policy = iota
+	// BestEffort is that of ends that somebody has named, and of tasks: an end does not depend on the journal, the
 	// first entry that is lost is warned of, and a disk that hangs is waited for once, for slowDisk.
-	Best
+	BestEffort
 )
 
 // Writer writes what a run is about to do and what came of it. It is the only writer of intents, answers
 // and results. Secrets are removed here.
 type Writer struct {
-	Journal Journal // nil = none could be made: by Must nothing may be requested
+	Journal Journal // nil = none could be made: by JournalRequired nothing may be requested
 	Policy  Policy
 	Redact  func(string) string // nil = nothing is secret
-	Warn    func(string)        // of what is lost; by Best alone
+	Warn    func(string)        // of what is lost; by BestEffort alone
 
 	mu     sync.Mutex
 	failed error            // the first entry that was lost
-	ended  []sandbox.Ending // by Best
+	ended  []sandbox.Ending // by BestEffort
 }
 
 // Intent writes what is about to be requested. After an error nothing may be requested.
@@ -58,7 +58,7 @@ func (w *Writer) Answer(ref sandbox.Ref, r sandbox.EndRequest) error {
 
 // Result writes an outcome. A journal that fails does not undo what was seen.
 func (w *Writer) Result(e sandbox.Ending) error {
-	if w.Policy == Best {
+	if w.Policy == BestEffort {
 		w.mu.Lock()
 		w.ended = append(w.ended, e)
 		w.mu.Unlock()
@@ -70,23 +70,23 @@ func (w *Writer) Result(e sandbox.Ending) error {
 	return w.append(EntryResult, r)
 }
 
-// End writes the last entry.
-func (w *Writer) End(e End) error {
-	e.Error = w.redact(e.Error)
-	return w.append(EntryEnd, e)
+// Conclude writes the last entry.
+func (w *Writer) Conclude(c Conclusion) error {
+	c.Error = w.redact(c.Error)
+	return w.append(EntryConclusion, c)
 }
 
 func (w *Writer) append(kind string, data any) error {
 	switch {
-	case w.Journal != nil && w.Policy == Best:
+	case w.Journal != nil && w.Policy == BestEffort:
 		if errors.Is(w.Failed(), errSlow) {
 			return nil
 		}
-		_, err := soon(func() (struct{}, error) { return struct{}{}, w.Journal.Append(kind, data) })
-		return w.lost(err)
+		_, err := withinSlowDisk(func() (struct{}, error) { return struct{}{}, w.Journal.Append(kind, data) })
+		return w.afterAppend(err)
 	case w.Journal != nil:
-		return w.lost(w.Journal.Append(kind, data))
-	case w.Policy == Must:
+		return w.afterAppend(w.Journal.Append(kind, data))
+	case w.Policy == JournalRequired:
 		return fault.New(fault.KindRefused, "sbx does nothing without a journal")
 	}
 	return nil
@@ -97,8 +97,8 @@ const slowDisk = 2 * time.Second
 
 var errSlow = errors.New("its disk has not answered for " + sandbox.FormatDuration(slowDisk))
 
-// soon gives up on a call to a disk after slowDisk. The call itself goes on.
-func soon[T any](call func() (T, error)) (T, error) {
+// withinSlowDisk gives up on a call to a disk after slowDisk. The call itself goes on.
+func withinSlowDisk[T any](call func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -117,8 +117,8 @@ func soon[T any](call func() (T, error)) (T, error) {
 	}
 }
 
-// lost says what an entry that is not on the disk means by the policy.
-func (w *Writer) lost(err error) error {
+// afterAppend decides by the policy what the error of an append means: by BestEffort the run goes on without the entry.
+func (w *Writer) afterAppend(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (w *Writer) lost(err error) error {
 	if first {
 		w.failed = err
 	}
-	if w.Policy == Must {
+	if w.Policy == JournalRequired {
 		return err
 	}
 	if first && w.Warn != nil {

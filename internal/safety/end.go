@@ -85,7 +85,7 @@ func (o Options) openRecord(ctx context.Context, targets []sandbox.Sandbox) (rec
 	case o.Record != nil:
 		return o.Record, func() {}
 	case o.Open == nil || len(targets) == 0:
-		return &runs.Writer{Policy: runs.Best}, func() {}
+		return &runs.Writer{Policy: runs.BestEffort}, func() {}
 	}
 	run := o.Open(ctx, targets)
 	return run.Writer, func() { run.FinishEnds(ctx) }

@@ -54,7 +54,7 @@ func TestANamedEndWaitsForNoDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hung, warned, f := make(hungDisk), 0, &requested{}
-		record := &runs.Writer{Journal: hung, Policy: runs.Best, Warn: func(string) { warned++ }}
+		record := &runs.Writer{Journal: hung, Policy: runs.BestEffort, Warn: func(string) { warned++ }}
 		began := time.Now()
 		for e := range safety.End(t.Context(), f, []sandbox.Sandbox{{Provider: "prod", ID: "a"}, {Provider: "prod", ID: "b"}}, safety.Options{Verb: safety.VerbTerminate, Protected: nobody, Record: record}) {
 			assert.Equal(t, sandbox.OutcomeVerified, e.Outcome)
@@ -78,10 +78,10 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 		outcome  sandbox.Outcome
 		warnings int
 	}{
-		"must, the disk is full":    {runs.Must, fullDisk{}, 0, sandbox.OutcomeNotAttempted, 0},
-		"must, there is no journal": {runs.Must, nil, 0, sandbox.OutcomeNotAttempted, 0},
-		"best, the disk is full":    {runs.Best, fullDisk{}, 2, sandbox.OutcomeVerified, 1},
-		"best, there is no journal": {runs.Best, nil, 2, sandbox.OutcomeVerified, 0},
+		"must, the disk is full":    {runs.JournalRequired, fullDisk{}, 0, sandbox.OutcomeNotAttempted, 0},
+		"must, there is no journal": {runs.JournalRequired, nil, 0, sandbox.OutcomeNotAttempted, 0},
+		"best, the disk is full":    {runs.BestEffort, fullDisk{}, 2, sandbox.OutcomeVerified, 1},
+		"best, there is no journal": {runs.BestEffort, nil, 2, sandbox.OutcomeVerified, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

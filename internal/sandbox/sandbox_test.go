@@ -251,6 +251,9 @@ func TestClosedLists(t *testing.T) {
 	assert.False(t, sandbox.EnforcementWatch.Hard())
 	assert.Equal(t, sandbox.True, sandbox.VerdictOf(true))
 	assert.Equal(t, sandbox.False, sandbox.VerdictOf(false))
+	for v, opposite := range map[sandbox.Verdict]sandbox.Verdict{"true": "false", "false": "true", "unknown": "unknown", "": "unknown"} {
+		assert.Equal(t, opposite, v.Negated())
+	}
 	s := sandbox.Sandbox{Provider: "p", ID: "x", Labels: map[string]string{"a": "1"}}
 	c := s.Clone()
 	c.Labels["a"] = "2"

@@ -48,6 +48,14 @@ const (
 	Unknown Verdict = "unknown"
 )
 
+// Negated is the verdict of the opposite question; what is unknown stays unknown.
+func (v Verdict) Negated() Verdict {
+	if v == True || v == False {
+		return VerdictOf(v == False)
+	}
+	return Unknown
+}
+
 // VerdictOf converts a known answer.
 func VerdictOf(known bool) Verdict {
 	if known {

@@ -127,7 +127,7 @@ func TestUnknownStateIsNoMatch(t *testing.T) {
 func TestStuckAsksTheRule(t *testing.T) {
 	t.Parallel()
 	for _, want := range []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown} {
-		f := Facts{Now: noon(), Judged: func(sandbox.Sandbox) (triage.Verdict, *Look) {
+		f := Facts{Now: noon(), Judged: func(sandbox.Sandbox) (triage.Verdict, *Figures) {
 			return triage.Verdict{Stuck: want, Reason: "because"}, nil
 		}}
 		got := Selector{Stuck: true}.Judge(aged(time.Hour), f)
@@ -168,7 +168,7 @@ func TestAddingAFilterNeverWidens(t *testing.T) {
 		before := randomSelector(r)
 		after := randomFilter(r, before)
 		sb := randomSandbox(r)
-		f := Facts{Now: noon(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *Look) { return triage.Verdict{Stuck: s.Activity}, nil }}
+		f := Facts{Now: noon(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *Figures) { return triage.Verdict{Stuck: s.Activity}, nil }}
 		if after.Judge(sb, f).Verdict == sandbox.True {
 			require.Equal(t, sandbox.True, before.Judge(sb, f).Verdict, "%+v\n%+v\n%+v", before, after, sb)
 		}

@@ -57,18 +57,18 @@ func lookNames() []name {
 	return []name{
 		usage(
 			"cpu_percent", cond.UnitPercent, "its use of the processor, in percent of one core",
-			func(l *Look) cond.Value { return cond.NumberOf(l.Trend.CPUPercent) },
+			func(u *Figures) cond.Value { return cond.NumberOf(u.Trend.CPUPercent) },
 		),
 		usage(
 			"usage.memory_mb", cond.UnitMiB, "its working set: memory in use without inactive page cache; active one counts (`memory_mb` of top)",
-			func(l *Look) cond.Value { return cond.Scaled(l.Trend.MemoryBytes, sandbox.MiB) },
+			func(u *Figures) cond.Value { return cond.Scaled(u.Trend.MemoryBytes, sandbox.MiB) },
 		),
 		looked(number("memory_limit_mb", cond.UnitMiB, "its limit of memory (`memory_mb` of ls)", memoryLimitOf)),
-		usage("memory_slope_mb_per_min", cond.UnitMiBPerMinute, "how fast its memory grows", func(l *Look) cond.Value { return cond.NumberOf(l.Trend.MemorySlope) }),
-		usage("operations", cond.UnitCount, "operations so far, as its source counts them", func(l *Look) cond.Value { return cond.NumberOf(l.Last.Operations) }),
+		usage("memory_slope_mb_per_min", cond.UnitMiBPerMinute, "how fast its memory grows", func(u *Figures) cond.Value { return cond.NumberOf(u.Trend.MemorySlope) }),
+		usage("operations", cond.UnitCount, "operations so far, as its source counts them", func(u *Figures) cond.Value { return cond.NumberOf(u.Last.Operations) }),
 		usage("duration_seconds", cond.UnitSeconds, "how long it has run, as it reports itself", durationOf),
-		usage("pids", cond.UnitCount, "its processes", func(l *Look) cond.Value { return cond.NumberOf(l.Last.PIDs) }),
-		usage("oom_kills", cond.UnitCount, "processes that the kernel killed for want of memory", func(l *Look) cond.Value { return cond.NumberOf(l.Last.OOMKills) }),
+		usage("pids", cond.UnitCount, "its processes", func(u *Figures) cond.Value { return cond.NumberOf(u.Last.PIDs) }),
+		usage("oom_kills", cond.UnitCount, "processes that the kernel killed for want of memory", func(u *Figures) cond.Value { return cond.NumberOf(u.Last.OOMKills) }),
 		judged(words(text("pattern", "what its use of resources looks like", patternOf), triage.UsagePatterns()...)),
 		judged(words(
 			text("likely_cause", "the likely cause of the pattern: `cause`", func(s *Subject) string { return string(s.verdict.Cause) }), sandbox.Causes()...,
@@ -107,7 +107,7 @@ func verdict(key, meaning string, of func(*Subject) sandbox.Verdict) name {
 			return cond.Bool(false)
 		case sandbox.Unknown:
 		}
-		if s.look == nil {
+		if s.usage == nil {
 			return cond.Unread(notLooked)
 		}
 		return cond.Absent()
@@ -124,7 +124,7 @@ func looked(n name) name {
 	n.Look = true
 	n.Value = func(s *Subject) cond.Value {
 		v := value(s)
-		if s.look == nil && v.Missing() && !v.Unread() && !s.sandbox.State.Ended() {
+		if s.usage == nil && v.Missing() && !v.Unread() && !s.sandbox.State.Ended() {
 			return cond.Unread(notLooked)
 		}
 		return v
@@ -138,7 +138,7 @@ func judged(n name) name {
 	n = looked(n)
 	value := n.Value
 	n.Value = func(s *Subject) cond.Value {
-		if s.look == nil && s.verdict.NeedsLook() {
+		if s.usage == nil && s.verdict.NeedsLook() {
 			return cond.Unread(notLooked)
 		}
 		return value(s)
@@ -146,16 +146,16 @@ func judged(n name) name {
 	return n
 }
 
-// usage is a figure of a look.
-func usage(key string, unit cond.Unit, meaning string, value func(*Look) cond.Value) name {
+// usage is a figure of the usage, which only a look tells.
+func usage(key string, unit cond.Unit, meaning string, value func(*Figures) cond.Value) name {
 	n := number(key, unit, meaning, func(s *Subject) cond.Value {
 		switch {
-		case s.look == nil:
+		case s.usage == nil:
 			return cond.Unread(notLooked)
-		case s.look.Err != nil:
-			return cond.Unread("the look failed (" + string(fault.KindOf(s.look.Err)) + ")")
+		case s.usage.Err != nil:
+			return cond.Unread("the look failed (" + string(fault.KindOf(s.usage.Err)) + ")")
 		}
-		return value(s.look)
+		return value(s.usage)
 	})
 	n.Look = true
 	return n
@@ -204,7 +204,7 @@ func confidenceOf(s *Subject) string {
 
 // patternOf is "unknown" only after a look, as top shows it.
 func patternOf(s *Subject) string {
-	if s.look == nil {
+	if s.usage == nil {
 		return ""
 	}
 	return string(s.verdict.Pattern)
@@ -212,15 +212,15 @@ func patternOf(s *Subject) string {
 
 // memoryLimitOf is the limit of the record, else the one that a look reads.
 func memoryLimitOf(s *Subject) cond.Value {
-	if s.sandbox.Limits.MemoryBytes != nil || s.look == nil {
+	if s.sandbox.Limits.MemoryBytes != nil || s.usage == nil {
 		return cond.Scaled(s.sandbox.Limits.MemoryBytes, sandbox.MiB)
 	}
-	return cond.Scaled(s.look.Trend.MemoryLimitBytes, sandbox.MiB)
+	return cond.Scaled(s.usage.Trend.MemoryLimitBytes, sandbox.MiB)
 }
 
-func durationOf(l *Look) cond.Value {
-	if l.Last.Duration == nil {
+func durationOf(u *Figures) cond.Value {
+	if u.Last.Duration == nil {
 		return cond.Absent()
 	}
-	return cond.Duration(*l.Last.Duration)
+	return cond.Duration(*u.Last.Duration)
 }

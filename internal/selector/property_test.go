@@ -16,7 +16,7 @@ import (
 func random() *rand.Rand { return rand.New(rand.NewPCG(7, 8)) } // a fixed seed
 
 func byActivity() Facts {
-	return Facts{Now: noon(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *Look) { return triage.Verdict{Stuck: s.Activity}, nil }}
+	return Facts{Now: noon(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *Figures) { return triage.Verdict{Stuck: s.Activity}, nil }}
 }
 
 // TestJudgingIsTheAndOfItsFilters compares a selector with each of its filters

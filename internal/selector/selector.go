@@ -50,9 +50,9 @@ type Label struct {
 // Facts are what a judgement needs beside the sandbox.
 type Facts struct {
 	Now time.Time
-	// Judged is the judgement of a sandbox, and what a look told of it; a nil Look = nobody
+	// Judged is the judgement of a sandbox, and its usage as a look told it; nil = nobody
 	// looked. Without it the stuck filter is always unknown, and conditions use the record.
-	Judged func(sandbox.Sandbox) (triage.Verdict, *Look)
+	Judged func(sandbox.Sandbox) (triage.Verdict, *Figures)
 }
 
 // Empty reports whether the selector has no filter. All, Limit and Sort are no filters.

@@ -64,8 +64,8 @@ func (w Where) Eval(s *Subject) sandbox.Verdict { return w.condition.Eval(s) }
 // Explain evaluates the condition with every comparison.
 func (w Where) Explain(s *Subject) cond.Explanation { return w.condition.Explain(s) }
 
-// Look is what a look at a sandbox told, as far as conditions use it.
-type Look struct {
+// Figures are the figures of a sandbox's usage that conditions compare, as its last observation gave them.
+type Figures struct {
 	Last  sandbox.Usage // the newest sample
 	Trend triage.Trend  // of all samples
 	Err   error         // why there is no sample; nil = there is one, or its provider reports no usage
@@ -76,16 +76,15 @@ type Subject struct {
 	sandbox sandbox.Sandbox
 	now     time.Time
 	verdict triage.Verdict
-	look    *Look
+	usage   *Figures // nil = it was not observed
 
 	age       time.Duration
 	ageSource sandbox.AgeSource
 }
 
-// NewSubject is a sandbox as of now, with its judgement and what a look told of it; a nil look =
-// nobody looked.
-func NewSubject(sb sandbox.Sandbox, now time.Time, verdict triage.Verdict, look *Look) *Subject {
-	s := &Subject{sandbox: sb, now: now, verdict: verdict, look: look}
+// NewSubject is a sandbox as of now, with its judgement and its usage; nil = it was not observed.
+func NewSubject(sb sandbox.Sandbox, now time.Time, verdict triage.Verdict, usage *Figures) *Subject {
+	s := &Subject{sandbox: sb, now: now, verdict: verdict, usage: usage}
 	s.age, s.ageSource = sb.Age(now) // once, whatever the number of conditions
 	return s
 }
@@ -99,8 +98,8 @@ func (f Facts) subject(sb sandbox.Sandbox) *Subject {
 	if f.Judged == nil {
 		return NewSubject(sb, f.Now, triage.Verdict{}, nil)
 	}
-	verdict, look := f.Judged(sb)
-	return NewSubject(sb, f.Now, verdict, look)
+	verdict, usage := f.Judged(sb)
+	return NewSubject(sb, f.Now, verdict, usage)
 }
 
 func (s Selector) checkWhere(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {

@@ -11,8 +11,8 @@ import (
 	"sbx/internal/triage"
 )
 
-func lookOf(cpu float64) *Look {
-	return &Look{Trend: triage.Trend{CPUPercent: &cpu, MemoryBytes: new(int64(100 << 20))}, Last: sandbox.Usage{Operations: new(int64(7))}}
+func lookOf(cpu float64) *Figures {
+	return &Figures{Trend: triage.Trend{CPUPercent: &cpu, MemoryBytes: new(int64(100 << 20))}, Last: sandbox.Usage{Operations: new(int64(7))}}
 }
 
 // TestWhereReadsARecordAndALook: a value that only a look tells is unknown before one, and what
@@ -27,7 +27,7 @@ func TestWhereReadsARecordAndALook(t *testing.T) {
 	for _, tc := range []struct {
 		where string
 		box   sandbox.Sandbox
-		look  *Look
+		usage *Figures
 		want  sandbox.Verdict
 		why   string
 	}{
@@ -40,8 +40,8 @@ func TestWhereReadsARecordAndALook(t *testing.T) {
 		{"cpu_percent < 5%", record, nil, sandbox.Unknown, "cpu_percent is unknown: not looked at"},
 		{"cpu_percent == nil", record, nil, sandbox.Unknown, "cpu_percent is unknown: not looked at"},
 		{"cpu_percent < 5%", record, lookOf(2), sandbox.True, "cpu_percent < 5%: 2% < 5% true"},
-		{"cpu_percent < 5%", record, &Look{}, sandbox.Unknown, "cpu_percent is not reported"},
-		{"cpu_percent == nil", record, &Look{}, sandbox.True, "cpu_percent == nil: not reported true"},
+		{"cpu_percent < 5%", record, &Figures{}, sandbox.Unknown, "cpu_percent is not reported"},
+		{"cpu_percent == nil", record, &Figures{}, sandbox.True, "cpu_percent == nil: not reported true"},
 		{"usage.memory_mb == 100M and operations == 7", record, lookOf(2), sandbox.True, ""},
 		{"memory_limit_mb == 512M", limited, nil, sandbox.True, ""},
 		{"memory_limit_mb == 512M", limited, lookOf(2), sandbox.True, ""},
@@ -57,8 +57,8 @@ func TestWhereReadsARecordAndALook(t *testing.T) {
 		w, err := ParseWhere(tc.where)
 		require.NoError(t, err)
 		s := Selector{Where: w, All: true}
-		m := s.Judge(tc.box, Facts{Now: noon(), Judged: func(sandbox.Sandbox) (triage.Verdict, *Look) {
-			return triage.Verdict{Stuck: sandbox.Unknown, Activity: sandbox.Unknown}, tc.look
+		m := s.Judge(tc.box, Facts{Now: noon(), Judged: func(sandbox.Sandbox) (triage.Verdict, *Figures) {
+			return triage.Verdict{Stuck: sandbox.Unknown, Activity: sandbox.Unknown}, tc.usage
 		}})
 		assert.Equal(t, tc.want, m.Verdict, tc.where)
 		if tc.why != "" {
@@ -77,7 +77,7 @@ func TestWhatTheVerdictSaysIsUnknownBeforeALook(t *testing.T) {
 	for _, where := range []string{`cause == "busy_loop"`, `likely_cause == "leak"`, `stuck_reason == "age"`, `confidence == "probable"`, `pattern == "idle"`} {
 		w, err := ParseWhere(where)
 		require.NoError(t, err)
-		m := Selector{Where: w, All: true}.Judge(record, Facts{Now: noon(), Judged: func(sandbox.Sandbox) (triage.Verdict, *Look) { return verdict, nil }})
+		m := Selector{Where: w, All: true}.Judge(record, Facts{Now: noon(), Judged: func(sandbox.Sandbox) (triage.Verdict, *Figures) { return verdict, nil }})
 		assert.Equal(t, sandbox.Unknown, m.Verdict, where)
 		assert.Contains(t, m.Reason, "not looked at", where)
 	}

@@ -58,12 +58,12 @@ func (r *Runner) makeBranch(ctx context.Context, t Task) (err error) {
 		}
 	}
 	r.o.CrashPoint("branch noted")
-	commit, nothing, err := r.o.Publisher.MakeBranch(ctx, t)
+	commit, madeNone, err := r.o.Publisher.MakeBranch(ctx, t)
 	r.o.CrashPoint("branch made")
 	switch {
 	case err == nil:
 		return r.changeBranch(ctx, t, func(b *MadeBranch) { b.Made, b.Commit = true, commit })
-	case nothing && first: // where this cannot be written, the remote is asked at the end
+	case madeNone && first: // where this cannot be written, the remote is asked at the end
 		_ = r.changeBranch(ctx, t, func(b *MadeBranch) { b.End = branchNeverMade })
 	}
 	return unpublishableError{err}

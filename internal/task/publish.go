@@ -27,11 +27,11 @@ func (r *Runner) publishWork(ctx context.Context, t Task) (Task, error) {
 		return r.handOver(ctx, t)
 	}
 	var p Publish
-	found := false
+	var collected Collected
 	err := r.runGuarded(ctx, t, t.attemptLimits(false), func(ctx context.Context) error {
 		for tries := 1; ; tries++ {
 			var err error
-			if p, found, err = r.collectWork(ctx, t); err == nil || !fault.Retryable(err) || tries == collectTries {
+			if p, collected, err = r.collectWork(ctx, t); err == nil || !fault.Retryable(err) || tries == collectTries {
 				return err
 			}
 			if err := poll.Sleep(ctx, resolveInterval); err != nil {
@@ -46,7 +46,7 @@ func (r *Runner) publishWork(ctx context.Context, t Task) (Task, error) {
 		return t, err
 	case err != nil:
 		return r.concludeUnpublished(ctx, t, err)
-	case !found:
+	case collected == NothingToPublish:
 		return r.changeTask(ctx, t.ID, func(n *Task) error {
 			n.Publish = Publish{State: PublishNothing, Target: p.Target, At: n.ReadAt}
 			return n.concludeCompleted(t.Fence)
@@ -72,17 +72,17 @@ func (r *Runner) handOver(ctx context.Context, t Task) (Task, error) {
 
 // collectWork copies the work out of the sandbox. Work that a process which has died
 // saved before is used as it is: the sandbox may be gone by now.
-func (r *Runner) collectWork(ctx context.Context, t Task) (Publish, bool, error) {
+func (r *Runner) collectWork(ctx context.Context, t Task) (Publish, Collected, error) {
 	base, err := r.o.Publisher.Prepare(ctx, t)
 	if err != nil {
-		return Publish{}, false, err
+		return Publish{}, NothingToPublish, err
 	}
 	p := Publish{Target: t.Spec.publishTarget(), Base: cmp.Or(base, t.branchBefore()), Fence: "local"}
-	if r.o.Publisher.Remote(t) {
+	if r.o.Publisher.PushesToGit(t) {
 		p.Fence = "remote"
 	}
 	if r.followedAttempt != t.Last().N && r.o.Publisher.Saved(t) {
-		return p, true, nil
+		return p, WorkToPublish, nil
 	}
 	run := func(ctx context.Context, c providers.Command) (sandbox.Exit, error) {
 		if c.Workdir == "" {
@@ -90,8 +90,8 @@ func (r *Runner) collectWork(ctx context.Context, t Task) (Publish, bool, error)
 		}
 		return r.o.Sandboxes.Exec(ctx, t.Last().Ref(), c)
 	}
-	found, err := r.o.Publisher.Collect(ctx, t, run)
-	return p, found, err
+	collected, err := r.o.Publisher.Collect(ctx, t, run)
+	return p, collected, err
 }
 
 // concludeUnpublished concludes a task whose work could not be collected.
@@ -146,7 +146,7 @@ func (r *Runner) finishPublication(ctx context.Context, t Task) (Task, error) {
 // target accepts it once, the time for publishing is not over, and so is not the deadline,
 // after which it is unknown whether the gate was written in time.
 func (r *Runner) canPushAgain(t Task) bool {
-	return !r.pushTried && t.ReadAt.Sub(t.Publish.At) < PublishLimit && !t.pastDeadline() && r.o.Publisher.Remote(t) && r.o.Publisher.Saved(t)
+	return !r.pushTried && t.ReadAt.Sub(t.Publish.At) < PublishLimit && !t.pastDeadline() && r.o.Publisher.PushesToGit(t) && r.o.Publisher.Saved(t)
 }
 
 // pushAgain pushes saved work. Every result but success is left to resolvePublication.

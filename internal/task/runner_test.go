@@ -1093,7 +1093,7 @@ type shelf struct {
 	kept map[string]bool
 }
 
-func (b shelf) Collect(ctx context.Context, t task.Task, run task.Exec) (bool, error) {
+func (b shelf) Collect(ctx context.Context, t task.Task, run task.Exec) (task.Collected, error) {
 	found, err := b.remote.Collect(ctx, t, run)
 	b.p.s.mu.Lock()
 	defer b.p.s.mu.Unlock()

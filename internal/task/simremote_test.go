@@ -19,7 +19,7 @@ func (r remote) Prepare(ctx context.Context, _ task.Task) (string, error) {
 	return "base", r.p.call(ctx, "remote", "prepare", func() {})
 }
 
-func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, error) {
+func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (task.Collected, error) {
 	alive, s := false, r.p.s
 	found := s.Roll("nothing", t.ID) > 0.1
 	var lied error
@@ -31,12 +31,12 @@ func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, er
 		}
 	})
 	if err == nil && lied != nil {
-		return false, lied
+		return task.NothingToPublish, lied
 	}
 	if err == nil && !alive {
 		err = absent(t.Last().Sandbox)
 	}
-	return found, err
+	return task.Collected(found), err
 }
 
 // bundle names the saved work of a task's last attempt on this host.
@@ -50,7 +50,7 @@ func (r remote) Saved(t task.Task) bool {
 
 func (r remote) Publish(ctx context.Context, t task.Task) (task.Publish, error) {
 	s := r.p.s
-	if !r.Remote(t) {
+	if !r.PushesToGit(t) {
 		err := r.p.call(ctx, "remote", "command", func() { s.onPublished(r.p, t.ID) })
 		if err != nil {
 			return task.Publish{State: task.PublishBegun}, err
@@ -84,7 +84,7 @@ func verdict(seen string) task.Publish {
 }
 
 func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publish, error) {
-	if !r.Remote(t) {
+	if !r.PushesToGit(t) {
 		return task.Publish{State: task.PublishUnknown}, nil
 	}
 	s, seen := r.p.s, ""
@@ -137,7 +137,7 @@ func (r remote) RemoveBranch(ctx context.Context, t task.Task, _ string) (string
 	return end, err
 }
 
-func (r remote) Remote(t task.Task) bool { return t.Spec.Push != "" }
+func (r remote) PushesToGit(t task.Task) bool { return t.Spec.Push != "" }
 
 func (r remote) Forget(task.Task) {}
 

@@ -60,7 +60,7 @@ func (p Publish) describeTarget() string {
 // its target, and records the result: whichever of push and stop reaches the target first
 // wins. The runner of the task may be dead.
 func (s *Stopper) settlePublication(ctx context.Context, t Task, by string) error {
-	if s.o.Publisher == nil || !s.o.Publisher.Remote(t) && !s.o.isAbandoned(t) {
+	if s.o.Publisher == nil || !s.o.Publisher.PushesToGit(t) && !s.o.isAbandoned(t) {
 		return fault.New(fault.KindRefused, "%w", ErrPublishing)
 	}
 	p, err := s.o.Publisher.Resolve(ctx, t, by)

@@ -47,19 +47,29 @@ type BundleStore interface {
 // RemoteTarget is the target of a publication where it is a remote. It makes and removes
 // the branch of a task with Spec.NewBranch.
 type RemoteTarget interface {
-	// Remote reports whether the target itself holds back a late publisher.
-	Remote(t Task) bool
+	// PushesToGit reports whether the work is pushed to a git remote, which itself holds back a
+	// late publisher. Else the operator's own command publishes it.
+	PushesToGit(t Task) bool
 	// PlanBranch returns the commit at which the branch is to be made, and refuses one that
 	// exists. It changes nothing.
 	PlanBranch(ctx context.Context, t Task) (commit string, err error)
 	// MakeBranch makes the branch of t.Branch, once, and returns its commit. With an error,
-	// nothing reports whether it is certain that this call has made none.
-	MakeBranch(ctx context.Context, t Task) (commit string, nothing bool, err error)
+	// madeNone reports whether it is certain that this call has made no branch.
+	MakeBranch(ctx context.Context, t Task) (commit string, madeNone bool, err error)
 	// RemoveBranch removes the branch if it is still at its first commit, prevents a MakeBranch
 	// that has not arrived, and returns the branch's end. An error means that it may still
 	// exist.
 	RemoveBranch(ctx context.Context, t Task, by string) (end string, err error)
 }
+
+// Collected is whether the work of a task has anything to publish.
+type Collected bool
+
+// What Publisher.Collect finds.
+const (
+	NothingToPublish Collected = false
+	WorkToPublish    Collected = true
+)
 
 // Publisher publishes a task's work, and finds out what became of a publication.
 type Publisher interface {
@@ -69,9 +79,8 @@ type Publisher interface {
 	// before the push. It publishes nothing. Before the first attempt it may test the fence at
 	// the target, and undoes the test.
 	Prepare(ctx context.Context, t Task) (base string, err error)
-	// Collect copies what is to be published out of the sandbox; false = there is nothing.
-	// Nothing is public after it.
-	Collect(ctx context.Context, t Task, run Exec) (found bool, err error)
+	// Collect copies what is to be published out of the sandbox. Nothing is public after it.
+	Collect(ctx context.Context, t Task, run Exec) (Collected, error)
 	// Publish publishes. A nil error comes with PublishDone, or with PublishRefused when
 	// nothing was or will be published. With an error the state is PublishBegun: the result
 	// is unknown.

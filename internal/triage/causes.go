@@ -294,7 +294,7 @@ func leakSymptoms(m observation) []Symptom {
 // nothing outside is waited for.
 func idleSymptoms(m observation) []Symptom {
 	peer, call := m.waitsForPeer(), m.lastCall()
-	nothing := Symptom{Say: "waits for no external service", Weight: 3, Verdict: negate(peer.Verdict), Evidence: m.waitEvidence()}
+	nothing := Symptom{Say: "waits for no external service", Weight: 3, Verdict: peer.Verdict.Negated(), Evidence: m.waitEvidence()}
 	if call.Verdict == sandbox.True && nothing.Verdict == sandbox.Unknown {
 		nothing.Verdict = sandbox.False
 	}
@@ -309,7 +309,7 @@ func corruptionSymptoms(m observation) []Symptom {
 	return []Symptom{
 		m.missingAtProvider(),
 		m.runsAfterItsEnd(),
-		{Say: "record and process disagree", Weight: 2, Verdict: negate(m.sig.Agrees)},
+		{Say: "record and process disagree", Weight: 2, Verdict: m.sig.Agrees.Negated()},
 		m.loggedSymptom(2, "sandbox_not_found"),
 	}
 }
@@ -332,7 +332,7 @@ func ownerlessSymptoms(m observation) []Symptom {
 	}
 	return []Symptom{
 		{Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict},
-		{Say: "shows no activity either", Weight: 1, Support: true, Verdict: negate(m.showsLife())},
+		{Say: "shows no activity either", Weight: 1, Support: true, Verdict: m.showsLife().Negated()},
 	}
 }
 
@@ -344,16 +344,4 @@ func asKey(s Symptom) Symptom {
 func asRequired(s Symptom) Symptom {
 	s.Required = true
 	return s
-}
-
-// negate inverts a verdict; Unknown and the empty verdict give Unknown.
-func negate(v sandbox.Verdict) sandbox.Verdict {
-	switch v {
-	case sandbox.True:
-		return sandbox.False
-	case sandbox.False:
-		return sandbox.True
-	case sandbox.Unknown:
-	}
-	return sandbox.Unknown
 }

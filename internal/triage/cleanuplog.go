@@ -37,7 +37,7 @@ type CleanupLogRun struct {
 	Removed   int
 	Failed    int
 	Error     string // of a run that failed as a whole; untrusted text
-	told      *int   // how many it says to have removed, at its end
+	claimed   *int   // how many it says to have removed, in a line of its own
 }
 
 // Failure says why the run did not do its work; "" = it did, or is not over.
@@ -53,13 +53,13 @@ func (r CleanupLogRun) Failure() string {
 
 // cleanupLogReader reads a log line by line.
 type cleanupLogReader struct {
-	log     CleanupLog
-	known   []Pattern
-	now     time.Time
-	open    bool // the last run has begun and not ended
-	back    int  // lines whose time is before that of the line above
-	future  int  // lines whose time is still to come
-	endless int  // ends without a beginning
+	log        CleanupLog
+	known      []Pattern
+	now        time.Time
+	open       bool // the last run has begun and not ended
+	outOfOrder int  // lines whose time is before that of the line above
+	inFuture   int  // lines whose time is still to come
+	unbegun    int  // ends without a beginning
 }
 
 // ReadCleanupLog reads a job's log. Lines begin with their time or are JSON objects with one; both
@@ -87,10 +87,10 @@ func (r *cleanupLogReader) add(line string) {
 	switch {
 	case at.IsZero():
 	case at.After(r.now.Add(logClockSkew)):
-		r.future++
+		r.inFuture++
 		return
 	case at.Add(logClockSkew).Before(r.log.Last):
-		r.back++
+		r.outOfOrder++
 		return
 	default:
 		if r.log.First.IsZero() {
@@ -122,7 +122,7 @@ func (r *cleanupLogReader) addMessage(id, message string, at time.Time) {
 	}
 	if !r.open {
 		if id == "cleanup_completed" || id == "cleanup_failed" {
-			r.endless++
+			r.unbegun++
 		}
 		r.log.Runs = append(r.log.Runs, CleanupLogRun{})
 		r.open = true
@@ -139,8 +139,8 @@ func (r *cleanupLogReader) addMessage(id, message string, at time.Time) {
 		run.Error, run.EndedAt, r.open = shortenLine(message), at, false
 	case "cleanup_completed":
 		run.Completed, run.EndedAt, r.open = true, at, false
-		if told := numberIn(message); told != nil {
-			run.told = told
+		if claimed := numberIn(message); claimed != nil {
+			run.claimed = claimed
 		}
 	}
 }
@@ -153,9 +153,9 @@ func (r *CleanupLogRun) addRemoval(message string) {
 	case negatedRemoval.MatchString(lower):
 		r.Failed++
 	case noRemoval.MatchString(lower):
-		r.told = new(0)
+		r.claimed = new(0)
 	case countedRemoval.MatchString(lower):
-		r.told = numberIn(countedRemoval.FindString(lower))
+		r.claimed = numberIn(countedRemoval.FindString(lower))
 	default:
 		r.Removed++
 	}
@@ -167,14 +167,14 @@ func (r *cleanupLogReader) addDoubts() {
 			r.log.Doubts = append(r.log.Doubts, fmt.Sprintf(format, n))
 		}
 	}
-	doubt(r.future, "the time of %d lines is in the future; they are not used")
-	doubt(r.back, "the time of %d lines is before that of earlier lines; they are not used")
-	doubt(r.endless, "%d runs end without a beginning: the log is cut, or lines are missing")
+	doubt(r.inFuture, "the time of %d lines is in the future; they are not used")
+	doubt(r.outOfOrder, "the time of %d lines is before that of earlier lines; they are not used")
+	doubt(r.unbegun, "%d runs end without a beginning: the log is cut, or lines are missing")
 	different, short := 0, 0
 	for i, run := range r.log.Runs {
 		last := i == len(r.log.Runs)-1
 		switch {
-		case run.told != nil && *run.told != run.Removed && run.Removed > 0:
+		case run.claimed != nil && *run.claimed != run.Removed && run.Removed > 0:
 			different++
 		case run.Completed && run.Found != nil && *run.Found != run.Removed+run.Failed && run.Removed+run.Failed > 0:
 			short++

@@ -306,7 +306,7 @@ func (m observation) allProvisioning() Symptom {
 func (m observation) missingAtProvider() Symptom {
 	s := Symptom{Say: "listed as running but does not exist", Weight: 3, Verdict: sandbox.Unknown}
 	if m.isRunning() {
-		s.Verdict = negate(m.sig.Exists)
+		s.Verdict = m.sig.Exists.Negated()
 	}
 	if s.Verdict == sandbox.True {
 		s.Evidence = []sandbox.Evidence{doesNotExist(m.now)}

@@ -196,15 +196,6 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-func TestNot(t *testing.T) {
-	t.Parallel()
-	for v, want := range map[sandbox.Verdict]sandbox.Verdict{
-		sandbox.True: sandbox.False, sandbox.False: sandbox.True, sandbox.Unknown: sandbox.Unknown, "": sandbox.Unknown,
-	} {
-		assert.Equal(t, want, negate(v))
-	}
-}
-
 // TestSymptomsAreTheRunbooks ties each of the five causes to the symptoms that
 // the runbook lists for it.
 func TestSymptomsAreTheRunbooks(t *testing.T) {

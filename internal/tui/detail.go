@@ -102,7 +102,7 @@ func (m *Model) sideDetail() []string {
 	}
 	facts := []fact{{text: s.name, bold: true}}
 	if s.verdict.text != "" {
-		facts = append(facts, fact{text: s.verdict.text, tone: s.verdict.look.Tone, bold: true})
+		facts = append(facts, fact{text: s.verdict.text, tone: s.verdict.style.Tone, bold: true})
 	}
 	before := ""
 	for _, d := range m.chooseDetails(s.details, m.height) {
@@ -165,7 +165,7 @@ func (m *Model) leadLines(width, column int, f fact) (lines []string) {
 // segment is a part of the text of a fact.
 func (f fact) segment(text string) segment {
 	one := say(text, f.tone)
-	one.look.Bold = f.bold
+	one.style.Bold = f.bold
 	return one
 }
 

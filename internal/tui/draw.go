@@ -121,20 +121,20 @@ func (m *Model) fill(lines []string, height int) []string {
 	return lines[:height]
 }
 
-// segment is a part of a line in one look.
+// segment is a part of a line in one style.
 type segment struct {
-	text string
-	look output.Look
+	text  string
+	style output.Style
 }
 
 // say is a text in a tone.
-func say(text string, tone output.Tone) segment { return segment{text, output.Look{Tone: tone}} }
+func say(text string, tone output.Tone) segment { return segment{text, output.Style{Tone: tone}} }
 
 // on is a segment on a shade.
-func (s segment) on(shade output.Shade) segment { s.look.Shade = shade; return s }
+func (s segment) on(shade output.Shade) segment { s.style.Shade = shade; return s }
 
 // bold is a segment in bold letters.
-func (s segment) bold() segment { s.look.Bold = true; return s }
+func (s segment) bold() segment { s.style.Bold = true; return s }
 
 // line draws segments in the width of the screen, and leaves out what has no room.
 func (m *Model) line(segments ...segment) string { return m.lineIn(m.width, segments...) }
@@ -144,7 +144,7 @@ func (m *Model) lineIn(width int, segments ...segment) string {
 	b.Grow(2 * width) // a shade doubles it about
 	for _, s := range segments {
 		text := m.cells.Cut(s.text, width)
-		b.WriteString(m.cells.Draw(text, s.look))
+		b.WriteString(m.cells.Draw(text, s.style))
 		width -= output.Width(text)
 	}
 	return b.String()
@@ -158,7 +158,7 @@ func (m *Model) bar(width int, shade output.Shade, left, right []segment) string
 	}
 	all := slices.Concat(left, []segment{say(strings.Repeat(" ", max(0, gap)), output.Plain)}, right)
 	for i := range all {
-		if all[i].look.Shade == output.NoShade {
+		if all[i].style.Shade == output.NoShade {
 			all[i] = all[i].on(shade)
 		}
 	}

@@ -41,11 +41,11 @@ func (m *Model) wants(r *row, now time.Time) bool {
 	if m.want.where.IsZero() {
 		return len(m.want.words) == 0 || hasAll(r.searchText(now), m.want.words)
 	}
-	var look *selector.Look
+	var figures *selector.Figures
 	if seen, ok := m.lookOf(r, now); ok {
-		look = seen.Look
+		figures = seen.Figures
 	}
-	verdict := m.want.where.Eval(selector.NewSubject(*r.Sandbox, now, *r.Verdict, look))
+	verdict := m.want.where.Eval(selector.NewSubject(*r.Sandbox, now, *r.Verdict, figures))
 	if verdict == sandbox.Unknown {
 		m.unknownMatches = append(m.unknownMatches, r)
 	}

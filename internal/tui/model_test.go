@@ -66,7 +66,7 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []look.LiveLook
 	for _, box := range items {
 		trend := triage.Trend{Samples: 2, CPUPercent: new(97.5), MemoryBytes: new(int64(200 << 20)), MemoryLimitBytes: new(int64(400 << 20))}
 		all = append(all, look.LiveLook{
-			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict(), Look: &selector.Look{Trend: trend}},
+			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict(), Figures: &selector.Figures{Trend: trend}},
 			Usage:  &look.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: stuckVerdict()},
 		})
 	}

@@ -31,7 +31,7 @@ func (incidentScene) Look(_ context.Context, items []sandbox.Sandbox) []look.Liv
 		v := incidentVerdict(box.Name)
 		all = append(all, look.LiveLook{
 			Judged: fleet.Judged{
-				Sandbox: box, Verdict: v, Look: &selector.Look{Trend: trend}, Signals: triage.Signals{Logs: &triage.LogFindings{Lines: 1204}},
+				Sandbox: box, Verdict: v, Figures: &selector.Figures{Trend: trend}, Signals: triage.Signals{Logs: &triage.LogFindings{Lines: 1204}},
 				Output: []sandbox.LogLine{{Text: "planning step 2"}, {Text: "planning step 3"}, {Text: "planning step 3"}},
 			},
 			Usage: &look.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: v},

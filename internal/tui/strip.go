@@ -303,7 +303,7 @@ func (m *Model) stripLines() []string {
 		}
 		name := say(m.cells.Fit(cellName(i+1, c.name, width, open), width-gap), output.Plain).on(shade).bold()
 		if open {
-			name.look = output.Look{Tone: output.Accent, Shade: output.FullShade, Bold: true}
+			name.style = output.Style{Tone: output.Accent, Shade: output.FullShade, Bold: true}
 		}
 		figure := say(m.cells.Fit(strings.Repeat(" ", gap)+c.figure, width-gap), c.tone).on(shade)
 		blank := say(strings.Repeat(" ", gap), output.Plain)

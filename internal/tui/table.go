@@ -14,7 +14,7 @@ func (m *Model) tableLines() []string {
 	w := m.columnWidths()
 	titles := m.rowSegments(w, [columns]string{"NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM", "SPARK", "WHY"})
 	for i := range titles {
-		titles[i].look = output.Look{Tone: output.Muted}
+		titles[i].style = output.Style{Tone: output.Muted}
 	}
 	lines := []string{m.lineIn(m.listWidth(), titles...)}
 	shown := m.shown()
@@ -134,17 +134,17 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 		mark[1] = '*'
 	}
 	segments[0] = say(string(mark), output.Accent).bold()
-	segments[1+columnRef].look.Tone, segments[1+columnWhy].look.Tone = output.Muted, r.line(m.now()).WhyTone()
+	segments[1+columnRef].style.Tone, segments[1+columnWhy].style.Tone = output.Muted, r.line(m.now()).WhyTone()
 	for i := range segments {
 		if r.stale {
-			segments[i].look.Tone = output.Muted
+			segments[i].style.Tone = output.Muted
 		}
 		if current {
-			segments[i].look.Shade, segments[i].look.Bold = output.CursorShade, segments[i].look.Bold || i == 1+columnName
+			segments[i].style.Shade, segments[i].style.Bold = output.CursorShade, segments[i].style.Bold || i == 1+columnName
 		}
 	}
 	if current { // muted letters are hard to read on a shade
-		segments[1+columnRef].look.Tone = output.Plain
+		segments[1+columnRef].style.Tone = output.Plain
 	}
 	return m.lineIn(m.listWidth(), segments...)
 }

@@ -66,7 +66,7 @@ func outcomeText(a runs.Act) string {
 }
 
 func outcomeTone(a runs.Act) output.Tone {
-	if a.Outcome == "" || left(a.Outcome) {
+	if a.Outcome == "" || isUnfinished(a.Outcome) {
 		return output.Bad
 	}
 	return output.Plain

@@ -41,7 +41,7 @@ func RunSummary(endings []sandbox.Ending, took time.Duration, runID, program, re
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", n, outcomeWords(o)))
-		if left(o) {
+		if isUnfinished(o) {
 			open += n
 		}
 	}
@@ -60,8 +60,8 @@ func outcomeWords(o sandbox.Outcome) string {
 	return strings.ReplaceAll(string(o), "_", " ")
 }
 
-// left says that a further run may finish what this one did not.
-func left(o sandbox.Outcome) bool {
+// isUnfinished says that a further run may finish what this one did not.
+func isUnfinished(o sandbox.Outcome) bool {
 	switch o {
 	case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeNotAttempted:
 		return true
@@ -79,7 +79,7 @@ func RetryTerminate(endings []sandbox.Ending, program string, flags []string) st
 	words := append([]string{"terminate"}, flags...)
 	n := 0
 	for _, e := range endings {
-		if left(e.Outcome) {
+		if isUnfinished(e.Outcome) {
 			words = append(words, e.Ref.String())
 			n++
 		}

@@ -146,7 +146,7 @@ func keepText(r cleanup.KeepReason) string {
 		return "they are active"
 	case cleanup.KeepActivityUnknown:
 		return "no source shows whether they are active"
-	case cleanup.KeepAnswers:
+	case cleanup.KeepNotBroken:
 		return "healthy, or their health is unknown"
 	case cleanup.KeepRefused:
 		return "their provider would refuse it"
@@ -196,11 +196,11 @@ func plannedTable(s *output.Sheet, list []plannedRow, now time.Time) {
 	for i, p := range list {
 		targets[i] = ops.PlannedEnd{Ref: p.Ref(), Reason: p.why, Sandbox: p.Sandbox}
 	}
-	QuestionPage(s, targets, now)
+	PlannedEndsTable(s, targets, now)
 }
 
-// QuestionPage shows what a question is about, right above it.
-func QuestionPage(s *output.Sheet, targets []ops.PlannedEnd, now time.Time) {
+// PlannedEndsTable shows what a question is about, right above it.
+func PlannedEndsTable(s *output.Sheet, targets []ops.PlannedEnd, now time.Time) {
 	rows := make([][]any, len(targets))
 	for i, e := range targets {
 		rows[i] = []any{TaskAndName(e.Sandbox), e.Ref, e.Sandbox.Labels[teamLabel], knownAge(e.Sandbox, now), e.Reason}
@@ -231,14 +231,14 @@ func sharesOf(list []plannedRow) string {
 func ActPage(s *output.Sheet, act *ops.Act, now time.Time) {
 	if n := len(act.Kept); n > 0 {
 		s.Section(fmt.Sprintf("Would stay: %d", n))
-		QuestionPage(s, act.Kept[:min(n, mostKept)], now)
+		PlannedEndsTable(s, act.Kept[:min(n, mostKept)], now)
 		if n > mostKept {
 			s.Text(fmt.Sprintf("and %d more.\n", n-mostKept))
 		}
 	}
 	s.Section(fmt.Sprintf("Would %s: %d", act.Verb, len(act.Targets)))
 	if len(act.Targets) > 0 {
-		QuestionPage(s, act.Targets, now)
+		PlannedEndsTable(s, act.Targets, now)
 	}
 	if act.Objection != "" {
 		s.Text(act.Objection + ".\n")

@@ -114,7 +114,7 @@ func ReconcileChecks(plan reconcile.Plan) []ops.Check {
 		rows = append(rows, ops.ToolCheck("compared", sandbox.Unknown, err.Error(), fault.HintOf(err)))
 	}
 	for _, r := range plan.Rows {
-		row := ops.ToolCheck(r.Ref.String(), sandbox.VerdictOf(!r.Found()), string(r.Cause)+": "+r.Reason, "")
+		row := ops.ToolCheck(r.Ref.String(), sandbox.VerdictOf(!r.NeedsAction()), string(r.Cause)+": "+r.Reason, "")
 		row.Minor = !r.Action.Acts()
 		rows = append(rows, row)
 	}
@@ -123,7 +123,7 @@ func ReconcileChecks(plan reconcile.Plan) []ops.Check {
 
 // ReconcileRowErr is what a row counts as in a check.
 func ReconcileRowErr(row reconcile.Row) error {
-	if !row.Found() {
+	if !row.NeedsAction() {
 		return nil
 	}
 	return fault.New(fault.KindFound, "%s, %s: %s", row.Class, row.Cause, row.Reason).At(row.Ref.Provider, row.Ref.ID)
@@ -176,7 +176,7 @@ func ReconcilePage(s *output.Sheet, rows []reconcile.Row, guards []safety.Guard)
 	agree := 0
 	byClass := make(map[reconcile.Class][]reconcile.Row)
 	for _, r := range rows {
-		if r.Class == reconcile.Both && !r.Found() {
+		if r.Class == reconcile.Both && !r.NeedsAction() {
 			agree++
 		} else {
 			byClass[r.Class] = append(byClass[r.Class], r)

@@ -39,8 +39,8 @@ func RunColumns() []output.Column[runs.History] {
 func runItem(h runs.History) RunItem {
 	c := h.Counts()
 	item := RunItem{h.RunID, output.Time(h.StartedAt), output.Time(h.EndedAt), h.Begin.Host, c.Selected, c, nil, h.Resumable()}
-	if h.End != nil {
-		item.ExitCode = &h.End.ExitCode
+	if h.Conclusion != nil {
+		item.ExitCode = &h.Conclusion.ExitCode
 	}
 	return item
 }
@@ -193,14 +193,14 @@ func runDuration(h runs.History) any {
 
 func runResult(h runs.History) string {
 	text := ops.CountsText(h.Counts())
-	if h.End == nil {
+	if h.Conclusion == nil {
 		return text + "; it was interrupted"
 	}
-	text += fmt.Sprintf("; exit code %d", h.End.ExitCode)
-	if h.End.Refused {
+	text += fmt.Sprintf("; exit code %d", h.Conclusion.ExitCode)
+	if h.Conclusion.Refused {
 		text += ", refused"
 	}
-	return joinKnown(": ", text, h.End.Error)
+	return joinKnown(": ", text, h.Conclusion.Error)
 }
 
 // guardText sums the limits of a run in one line: "max_delete 6 of 20 ok".

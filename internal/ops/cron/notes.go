@@ -40,7 +40,7 @@ func defaultNotes(ctx context.Context, e *ops.Env) (notes []string) {
 func notifyOverdue(ctx context.Context, e *ops.Env, watch ops.Reporter, statuses []cron.Status) {
 	for _, s := range statuses {
 		key := "cron " + string(s.Layer)
-		e.FollowRun(ctx, watch, notify.Message{Verb: "cron", Host: e.Process.Host, Key: key}, ops.TroubleOf(s.Verdict))
+		e.FollowRun(ctx, watch, notify.Message{Verb: "cron", Host: e.Process.Host, Key: key}, s.Verdict.Negated())
 		if s.Verdict != sandbox.False {
 			continue
 		}

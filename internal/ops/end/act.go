@@ -30,14 +30,14 @@ func (r *CleanupResult) Act() *ops.Act {
 		case j.KeepReason == cleanup.KeepNotSelected:
 			others = append(others, one)
 		default:
-			if !slices.Contains([]cleanup.KeepReason{cleanup.KeepAlive, cleanup.KeepAnswers, cleanup.KeepPaused}, j.KeepReason) { // nothing is wrong with those
+			if !slices.Contains([]cleanup.KeepReason{cleanup.KeepAlive, cleanup.KeepNotBroken, cleanup.KeepPaused}, j.KeepReason) { // nothing is wrong with those
 				one.KeptBecause = j.KeepReason.Label()
 			}
 			a.Kept = append(a.Kept, one)
 		}
 	}
 	a.Kept = append(a.Kept, others...)
-	a.Unowned, a.Own = r.unowned()
+	a.Unowned, a.Own = r.unownedTotal()
 	if flags, all := safety.OverrideFlags(r.Guards); all {
 		a.Allow = strings.Join(flags, " ")
 	}
@@ -112,7 +112,7 @@ func (r *ReconcileResult) Act() *ops.Act {
 		Refused: cmp.Or(env.MayChange(), r.Plan.Refusal(r.Limits, req.Line...)), Errors: r.Plan.Errors, Verdict: r.Verdict,
 	}
 	for _, row := range r.Plan.Rows {
-		if row.Found() && !row.Action.Acts() {
+		if row.NeedsAction() && !row.Action.Acts() {
 			a.Kept = append(a.Kept, ops.PlannedEnd{Ref: row.Ref, Reason: row.Reason, Sandbox: row.Box})
 		}
 	}

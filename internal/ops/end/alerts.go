@@ -110,7 +110,7 @@ func countRows(s *ops.AlertSubject, plan reconcile.Plan, repaired map[sandbox.Re
 		case row.Ref.Provider != s.Provider || repaired[row.Ref]:
 		case row.Err != nil:
 			open++
-		case row.Verdict != sandbox.True || !row.Found():
+		case row.Verdict != sandbox.True || !row.NeedsAction():
 		case row.Class == reconcile.RealOnly:
 			orphans++
 			s.Items["orphans_found"] = append(s.Items["orphans_found"], notify.Item{Ref: row.Ref.String(), Reason: row.Reason})

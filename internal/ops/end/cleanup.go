@@ -20,17 +20,18 @@ func PlanCleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch op
 	if err != nil {
 		return nil, err
 	}
-	if err := r.choose(ctx); err != nil {
+	if err := r.surveyFleet(ctx); err != nil {
 		return nil, err
 	}
-	r.rehearse(ctx)
+	r.rehearseEnds(ctx)
 	return r.resultWith(r.survey.Verdict(nil)), nil
 }
 
 // Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with a
 // journal, and notifies watchdogs and people of the result. Yes has to allow it: a skin
-// that asks a person first carries out the Act of a plan. Items are of types RunStarted and sandbox.Ending. With an error nothing was
-// begun; the result is not nil where the run has figures all the same.
+// that asks a person first carries out the Act of a plan. Items are of types RunStarted and
+// sandbox.Ending. With an error nothing was begun; the result is not nil where the run has figures
+// all the same.
 func Cleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops.Observer) (*CleanupResult, error) {
 	if err := env.MayChange(); err != nil {
 		return nil, err
@@ -49,34 +50,34 @@ func Cleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops.Ob
 func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 	switch {
 	case r.req.Emergency, r.req.ProviderSide:
-		return r.byProvider(ctx)
+		return r.runProviderCleanups(ctx)
 	case !r.req.Yes:
 		return nil, fault.New(fault.KindRefused, "a cleanup needs confirmation").WithHint("see its plan, then repeat with --yes")
 	case r.req.Resume != "":
-		return r.goOn(ctx)
+		return r.resumeRun(ctx)
 	case r.req.Plan != nil:
 		if err := r.checkPlan(); err != nil {
 			return nil, err
 		}
-		return r.endPlan(ctx, *r.req.Plan)
+		return r.endWithinPlan(ctx, *r.req.Plan)
 	}
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
-		if err := r.choose(ctx); err != nil {
+		if err := r.surveyFleet(ctx); err != nil {
 			return nil, err
 		}
 		return r.runJournaled(ctx, r.survey.Targets())
 	})
 }
 
-// endPlan judges again and ends at most what an allowed plan names: a sandbox of the plan may
+// endWithinPlan judges again and ends at most what an allowed plan names: a sandbox of the plan may
 // have started to work since.
-func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
+func (r *cleanupRun) endWithinPlan(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	r.rule = plan.Rule
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		if err := r.listAndJudge(ctx); err != nil {
 			return nil, err
 		}
-		targets, found := r.survey.Within(plan), len(r.survey.Selected)
+		targets, found := r.survey.TargetsWithin(plan), len(r.survey.Selected)
 		r.survey.Narrow(targets)
 		left := len(r.survey.Selected)
 		r.narrowed = left < found
@@ -87,8 +88,8 @@ func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupRe
 	})
 }
 
-// choose looks at everything, and says how much the rule selects.
-func (r *cleanupRun) choose(ctx context.Context) error {
+// surveyFleet looks at everything, and says how much the rule selects.
+func (r *cleanupRun) surveyFleet(ctx context.Context) error {
 	if err := r.listAndJudge(ctx); err != nil {
 		return err
 	}
@@ -98,8 +99,8 @@ func (r *cleanupRun) choose(ctx context.Context) error {
 	return nil
 }
 
-// rehearse keeps what its provider would refuse to end; see rehearsedEnds.
-func (r *cleanupRun) rehearse(ctx context.Context) {
+// rehearseEnds asks the providers without ending anything, and keeps what they would refuse to end.
+func (r *cleanupRun) rehearseEnds(ctx context.Context) {
 	if len(r.survey.Selected) == 0 || r.env.MayChange() != nil {
 		return
 	}
@@ -108,7 +109,7 @@ func (r *cleanupRun) rehearse(ctx context.Context) {
 		targets[i] = j.Sandbox
 	}
 	refused := r.fleet.Rehearse(ctx, targets, fleet.EndOptions{Delete: r.rule.Delete, Grace: r.req.Grace})
-	if r.survey.Refuse(refused); len(refused) > 0 {
+	if r.survey.KeepRefusedByProvider(refused); len(refused) > 0 {
 		r.watch.Note(fmt.Sprintf("the provider would refuse to end %d of them", len(refused)))
 	}
 }
@@ -127,7 +128,7 @@ func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target)
 	for why, n := range r.survey.KeepReasons() {
 		kept[string(why)] = n
 	}
-	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, runs.Begin{
+	w, err := r.env.Runs().Begin(ctx, runs.JournalRequired, r.id, runs.Begin{
 		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, CoverageGap: coverageGap, Plan: plan.Recorded(), Guards: safety.Record(guards), Profiles: r.survey.Records(r.watch.Redact), Kept: kept,
 	}, r.watch)
 	if err != nil {
@@ -136,7 +137,7 @@ func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target)
 	defer w.Close()
 	r.recorded = true
 	if refused := cleanup.Refusal(guards, r.req.Line...); refused != nil {
-		if err := w.Finish(ctx, runs.NewEnd(nil, refused, nil)); err != nil {
+		if err := w.Finish(ctx, runs.NewConclusion(nil, refused, nil)); err != nil {
 			r.watch.Warn(err.Error())
 		}
 		r.watch.Item(ops.RunStarted{RunID: r.id})

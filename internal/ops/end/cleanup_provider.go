@@ -12,9 +12,9 @@ import (
 	"sbx/internal/runs"
 )
 
-// byProvider starts the providers' own cleanups, behind a gate of their own: they
+// runProviderCleanups starts the providers' own cleanups, behind a gate of their own: they
 // choose by themselves, so each profile is named, whether it is production or not.
-func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
+func (r *cleanupRun) runProviderCleanups(ctx context.Context) (*CleanupResult, error) {
 	what, flag := "its own cleanup", "--provider-side"
 	if r.req.Emergency {
 		what, flag = "its emergency cleanup of everything not critical", "--emergency"
@@ -44,20 +44,20 @@ func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
 		} else {
 			names, r.fleet = nil, whole
 		}
-		return r.letProviders(ctx, names, left)
+		return r.journalProviderCleanups(ctx, names, left)
 	})
 }
 
-// letProviders lets these profiles clean up; the shares that are left are of those that
-// have nothing to do.
-func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cleanup.Share) (*CleanupResult, error) {
+// journalProviderCleanups runs the own cleanup of each of these profiles, with a journal. The shares that
+// are left are of the profiles that have nothing to do.
+func (r *cleanupRun) journalProviderCleanups(ctx context.Context, names []string, left []cleanup.Share) (*CleanupResult, error) {
 	r.survey = cleanup.Survey{At: r.env.Now()}
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
 	layer, coverageGap := r.layerAndGap()
-	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, runs.Begin{
+	w, err := r.env.Runs().Begin(ctx, runs.JournalRequired, r.id, runs.Begin{
 		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, CoverageGap: coverageGap, Plan: r.survey.Plan(r.id).Recorded(), Profiles: r.survey.Records(r.watch.Redact),
 	}, r.watch)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 	run := &cleanup.Run{Fleet: r.fleet, Environment: r.world, Record: w.Writer}
 	for i, name := range names {
 		r.watch.Note(name + " runs its own cleanup")
-		endings, err := run.ByProvider(ctx, name, r.req.Emergency)
+		endings, err := run.RunProviderCleanup(ctx, name, r.req.Emergency)
 		r.survey.Shares[i].Err = err
 		for _, e := range endings {
 			r.endings = append(r.endings, e)

@@ -192,7 +192,7 @@ func (r *cleanupRun) endTargets(ctx context.Context, w *runs.Run, targets []clea
 // closeJournal closes the journal. A run whose last line is not in the journal is no success.
 func (r *cleanupRun) closeJournal(ctx context.Context, w *runs.Run) *CleanupResult {
 	result := r.resultWith(ops.CauseOr(ctx, r.survey.Verdict(r.endings)))
-	entry := runs.NewEnd(r.endings, result.Verdict, r.survey.Succeeded(r.endings))
+	entry := runs.NewConclusion(r.endings, result.Verdict, r.survey.Succeeded(r.endings))
 	if r.onlyUnowned = r.unownedError(result.Verdict); r.onlyUnowned != nil { // no guard has refused it: what is ours has ended
 		result.Unowned, result.Verdict = r.onlyUnowned, r.onlyUnowned
 		entry.ExitCode, entry.Error = fault.ExitCode(r.onlyUnowned), r.onlyUnowned.Error()
@@ -308,4 +308,59 @@ func recordEnds(ctx context.Context, e *ops.Env, watch ops.Reporter, f *fleet.Fl
 		}
 		return nil
 	})
+}
+
+// resumeRun resumes a run that was cut off: what its journal shows to be done is left
+// alone, everything else is read again and brought to its end.
+func (r *cleanupRun) resumeRun(ctx context.Context) (*CleanupResult, error) {
+	disk, err := r.env.Journals()
+	if err != nil {
+		return nil, err
+	}
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		h, log, err := runs.ScanRun(disk, r.req.Resume)
+		if err != nil {
+			return nil, err
+		}
+		if err := mayResume(h); err != nil {
+			return nil, err
+		}
+		if len(h.Open()) == 0 {
+			r.watch.Note(h.RunID + " has nothing left to do")
+		}
+		if r.fleet, err = r.env.Only(ctx, h.Profiles()...); err != nil {
+			return nil, err
+		}
+		rule, err := cleanup.RuleOf(h)
+		if err != nil {
+			return nil, err
+		}
+		w, err := r.env.Runs().Resume(disk, h, log, r.env.Actor(), r.watch)
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close()
+		r.id, r.rule = h.RunID, rule
+		r.rule.Unowned = true // whose they are was judged when the run began; an owner that changed keeps them
+		r.survey = cleanup.SurveyOf(h, r.rule, r.env.Now())
+		return r.endTargets(ctx, w, cleanup.ResumedTargets(h))
+	})
+}
+
+// mayResume says why a run cannot be resumed; nil = it can.
+func mayResume(h runs.History) error {
+	switch {
+	case h.Begin.Verb != "" && h.Begin.Verb != runs.VerbCleanup:
+		return fault.Usage("%s is a run of %s, which cannot be resumed", h.RunID, h.Begin.Verb).WithHint("run it again: it makes a new plan")
+	case h.Conclusion != nil && h.Conclusion.Refused:
+		return fault.New(fault.KindRefused, "%s was refused and terminated nothing: %s", h.RunID, h.Conclusion.Error).WithHint("start a new run")
+	case h.Broken != "":
+		return fault.New(fault.KindRefused, "the journal of %s was changed or damaged: %s", h.RunID, h.Broken).WithHint("start a new run")
+	case len(h.Unreadable) > 0: // it may be what asked for an end, or what kept a sandbox on purpose
+		return fault.New(fault.KindRefused, "%w", h.Unreadable.Error(h.RunID)).
+			WithHint("what they say is not known, so the run is not resumed: start a new run, which judges every sandbox again")
+	case h.StartedAt.IsZero():
+		return fault.New(fault.KindRefused, "%s was interrupted before it had a plan", h.RunID).WithHint("start a new run")
+	}
+	return nil
 }

@@ -13,10 +13,10 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// NoneOwned says how many the rule finds where none of them would end since nobody owns them, else 0, with the two
-// ways on: the typed line that ends them once ("" = it is not known), and the one that makes them the operator's.
-func (r *CleanupResult) NoneOwned() (found int, once, own string) {
-	found, own = r.unowned()
+// NoneOwned counts what the rule finds where it would end none of that, since nobody owns them; else it is 0. OnceLine is
+// the typed line that ends them this once ("" = it is not known), ownLine the one that makes them the operator's.
+func (r *CleanupResult) NoneOwned() (found int, onceLine, ownLine string) {
+	found, own := r.unownedTotal()
 	if len(r.Survey.Selected) > 0 || found == 0 {
 		return 0, "", ""
 	}
@@ -25,14 +25,14 @@ func (r *CleanupResult) NoneOwned() (found int, once, own string) {
 		if found > r.run.world.Limits.MaxDelete {
 			flags = append(flags, fmt.Sprintf("--max-delete %d", found))
 		}
-		once = safety.RetryLine(line, flags)
+		onceLine = safety.RetryLine(line, flags)
 	}
-	return found, once, "`" + own + "`"
+	return found, onceLine, "`" + own + "`"
 }
 
-// unowned is how many stay since nobody owns them, and the command that makes them the operator's.
-func (r *CleanupResult) unowned() (found int, own string) {
-	unowned := r.run.unowned()
+// unownedTotal is how many stay since nobody owns them, and the command that makes them the operator's.
+func (r *CleanupResult) unownedTotal() (found int, own string) {
+	unowned := r.run.countUnowned()
 	for _, n := range unowned {
 		found += n
 	}
@@ -42,9 +42,9 @@ func (r *CleanupResult) unowned() (found int, own string) {
 	return found, own
 }
 
-// unowned counts by profile what the rule would end and only a missing owner keeps. What a resume was
-// told by its journal may have been decided since.
-func (r *cleanupRun) unowned() map[string]int {
+// countUnowned counts by profile what the rule would end and only a missing owner keeps. Profiles whose ownership was
+// configured since do not count: the counts of a resumed run come from its journal.
+func (r *cleanupRun) countUnowned() map[string]int {
 	counts := r.survey.Unowned()
 	for _, p := range r.world.Profiles {
 		if !p.OwnerUnset {
@@ -54,38 +54,37 @@ func (r *cleanupRun) unowned() map[string]int {
 	return counts
 }
 
-// unownedError is the error of an unattended run that is good but for what only a missing owner has kept
-// from it: a cron line that ends nothing must not succeed. Nil = somebody watches, or nothing was
-// kept so, or the run has an error of its own.
+// unownedError is the error of an unattended run without another error from which only a missing owner has kept
+// sandboxes: a cron line that ends nothing must not succeed. Nil = somebody watches, or nothing was kept so.
 func (r *cleanupRun) unownedError(verdict error) error {
 	if verdict != nil || !r.req.Unattended {
 		return nil //nolint:nilerr // the caller has it
 	}
-	text := r.unownedCounts()
+	text := r.describeUnowned()
 	if text == "" {
 		return nil
 	}
-	return fault.New(fault.KindRefused, "%s", text).WithHint("%s", r.env.OwnHint(slices.Sorted(maps.Keys(r.unowned()))))
+	return fault.New(fault.KindRefused, "%s", text).WithHint("%s", r.env.OwnHint(slices.Sorted(maps.Keys(r.countUnowned()))))
 }
 
 // UnownedText says which sandboxes stay because nobody owns them, and what to type; "" = none.
 func (r *CleanupResult) UnownedText() string { return r.run.unownedText() }
 
 func (r *cleanupRun) unownedText() string {
-	text := r.unownedCounts()
+	text := r.describeUnowned()
 	if text == "" {
 		return ""
 	}
-	return text + "; " + r.env.OwnHint(slices.Sorted(maps.Keys(r.unowned())))
+	return text + "; " + r.env.OwnHint(slices.Sorted(maps.Keys(r.countUnowned())))
 }
 
 // mostUnownedNames is how many sandboxes that nobody owns are named.
 const mostUnownedNames = 10
 
-// unownedCounts says how many sandboxes of which profiles stay because nobody owns them, and names them,
+// describeUnowned says how many sandboxes of which profiles stay because nobody owns them, and names them,
 // as far as the run has seen them itself; "" = none.
-func (r *cleanupRun) unownedCounts() string {
-	counts, total := r.unowned(), 0
+func (r *cleanupRun) describeUnowned() string {
+	counts, total := r.countUnowned(), 0
 	for _, n := range counts {
 		total += n
 	}

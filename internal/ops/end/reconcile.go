@@ -137,7 +137,7 @@ func (r *reconcileRun) addUnlisted(ctx context.Context, plan *reconcile.Plan) {
 func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
 	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, Subjects: r.comparedSubjects(plan), diagnose: r.engine.Diagnose, run: r}
 	result.Verdict = fixVerdict(plan, nil)
-	if r.req.Check && plan.Found() > 0 {
+	if r.req.Check && plan.CountNeedingAction() > 0 {
 		result.Verdict = r.foundVerdict(plan)
 	}
 	return result
@@ -148,7 +148,7 @@ func (r *reconcileRun) foundVerdict(plan reconcile.Plan) error {
 	if err := errors.Join(plan.Errors...); fault.Interrupted(err) {
 		return err
 	}
-	return fault.New(fault.KindFound, "%d of %d rows need attention", plan.Found(), len(plan.Rows)).
+	return fault.New(fault.KindFound, "%d of %d rows need attention", plan.CountNeedingAction(), len(plan.Rows)).
 		WithHint("`%s reconcile --fix` acts on the proved ones; decide about the others yourself", r.env.Process.Name())
 }
 
@@ -156,7 +156,7 @@ func (r *reconcileRun) foundVerdict(plan reconcile.Plan) error {
 // counts what it saw, so it is no plain look.
 func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error) {
 	plan := r.comparePlan(ctx)
-	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, r.journalBegin(plan), r.watch)
+	w, err := r.env.Runs().Begin(ctx, runs.JournalRequired, r.id, r.journalBegin(plan), r.watch)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error
 			succeeded = append(succeeded, side.Profile)
 		}
 	}
-	if lost := w.Finish(ctx, runs.NewEnd(result.Endings, result.Verdict, succeeded)); lost != nil {
+	if lost := w.Finish(ctx, runs.NewConclusion(result.Endings, result.Verdict, succeeded)); lost != nil {
 		r.watch.Warn(lost.Error())
 	}
 	return result, nil

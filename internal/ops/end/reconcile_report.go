@@ -45,7 +45,9 @@ func (r *reconcileRun) summary(result *ReconcileResult, err error) string {
 	if result != nil {
 		parts = append(
 			parts,
-			fmt.Sprintf("%s: %d of %d rows need attention; %s", r.id, result.Plan.Found(), len(result.Plan.Rows), ops.CountsText(fleet.Count(result.Endings))),
+			fmt.Sprintf(
+				"%s: %d of %d rows need attention; %s", r.id, result.Plan.CountNeedingAction(), len(result.Plan.Rows), ops.CountsText(fleet.Count(result.Endings)),
+			),
 		)
 	}
 	if err != nil {
@@ -74,7 +76,7 @@ func (r *reconcileRun) message(result *ReconcileResult, what notify.Kind, err er
 	}
 	repaired := endedRefs(result.Endings)
 	for _, row := range result.Plan.Rows {
-		if row.Found() && !repaired[row.Ref] {
+		if row.NeedsAction() && !repaired[row.Ref] {
 			m.Items = append(m.Items, notify.Item{Ref: row.Ref.String(), Task: row.Box.TaskID, Outcome: string(row.Cause), Reason: row.Reason})
 			m.Providers = append(m.Providers, row.Ref.Provider)
 		}
@@ -99,7 +101,7 @@ func (r *reconcileRun) figures(result *ReconcileResult, code int, took time.Dura
 			if row.Ref.Provider != side.Profile {
 				continue
 			}
-			if f.Rows[string(row.Class)]++; row.Found() {
+			if f.Rows[string(row.Class)]++; row.NeedsAction() {
 				f.Found++
 			}
 		}

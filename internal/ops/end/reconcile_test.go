@@ -79,8 +79,8 @@ func TestAReconcileAsks(t *testing.T) {
 			list, errs := env.Runs().All(t.Context(), runs.VerbReconcile, 0)
 			assert.Empty(t, errs)
 			require.Len(t, list, 1)
-			require.NotNil(t, list[0].End)
-			assert.Equal(t, 0, list[0].End.ExitCode)
+			require.NotNil(t, list[0].Conclusion)
+			assert.Equal(t, 0, list[0].Conclusion.ExitCode)
 		})
 	}
 }

@@ -58,7 +58,7 @@ func Events(ctx context.Context, env *ops.Env, req EventsRequest, watch ops.Obse
 	if req.Word == standardInput {
 		r.Name = "standard input"
 		input := io.NopCloser(req.Input)
-		return r.read(ctx, options, func() (io.ReadCloser, error) { return input, nil })
+		return r.readStream(ctx, options, func() (io.ReadCloser, error) { return input, nil })
 	}
 	path := env.Path(req.Word)
 	info, err := os.Stat(path)
@@ -68,7 +68,7 @@ func Events(ctx context.Context, env *ops.Env, req EventsRequest, watch ops.Obse
 	if req.Follow && r.file == "" {
 		return nil, fault.Usage("%s: only a regular file can be followed", req.Word)
 	}
-	return r.read(ctx, options, func() (io.ReadCloser, error) { return os.Open(path) })
+	return r.readStream(ctx, options, func() (io.ReadCloser, error) { return os.Open(path) })
 }
 
 // IsSessionFile says that a word means a file: "-", or a path of one that exists, with a separator or the ending of
@@ -106,8 +106,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// read reads a stream that may block: when ctx ends it is left to its goroutine.
-func (r *EventsResult) read(ctx context.Context, o agentlog.Options, open func() (io.ReadCloser, error)) (*EventsResult, error) {
+// readStream reads a stream that may block: when ctx ends it is left to its goroutine.
+func (r *EventsResult) readStream(ctx context.Context, o agentlog.Options, open func() (io.ReadCloser, error)) (*EventsResult, error) {
 	type read struct {
 		collect *agentlog.Collector
 		opened  fs.FileInfo

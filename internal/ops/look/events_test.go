@@ -21,7 +21,7 @@ func TestEventsOfAFileEndWithTheirContext(t *testing.T) {
 	const text = `{"event_type":"agent.started","created_at":"2026-11-20T12:00:00Z"}` + "\n" + `{"event_type":"agent.waiting","created_at":"2026-11-20T12:00:01Z"}` + "\n"
 	r := &EventsResult{Name: "s.jsonl", file: filepath.Join(t.TempDir(), "s.jsonl")}
 	require.NoError(t, os.WriteFile(r.file, []byte(text), 0o600))
-	_, err := r.read(t.Context(), agentlog.Options{Places: true}, func() (io.ReadCloser, error) { return os.Open(r.file) })
+	_, err := r.readStream(t.Context(), agentlog.Options{Places: true}, func() (io.ReadCloser, error) { return os.Open(r.file) })
 	require.NoError(t, err)
 	assert.Equal(t, 2, r.Len())
 	assert.Empty(t, r.Events, "none is kept")

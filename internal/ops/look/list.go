@@ -109,9 +109,9 @@ func (l *listing) providerQuery() providers.Query {
 }
 
 func (l *listing) selectorFacts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {
-	return selector.Facts{Now: l.env.Now(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *selector.Look) {
+	return selector.Facts{Now: l.env.Now(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *selector.Figures) {
 		j := of(s)
-		return j.Verdict, j.Look
+		return j.Verdict, j.Figures
 	}}
 }
 

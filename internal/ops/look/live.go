@@ -121,8 +121,8 @@ func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
 	for i, j := range judged {
 		all[i].Judged = j
 		all[i].Causes = triage.Causes(j.Verdict, j.Sandbox, j.Signals, l.Env.Thresholds(j.Sandbox), j.At)
-		if j.Look != nil && j.Look.Err == nil && j.Look.Trend.Samples > 0 {
-			all[i].Usage = &SandboxUsage{Sandbox: j.Sandbox, Last: j.Look.Last, Trend: j.Look.Trend, Limits: l.Env.Thresholds(j.Sandbox), Verdict: j.Verdict}
+		if j.Figures != nil && j.Figures.Err == nil && j.Figures.Trend.Samples > 0 {
+			all[i].Usage = &SandboxUsage{Sandbox: j.Sandbox, Last: j.Figures.Last, Trend: j.Figures.Trend, Limits: l.Env.Thresholds(j.Sandbox), Verdict: j.Verdict}
 		}
 	}
 	return all

@@ -46,7 +46,7 @@ func ReadUnlisted(ctx context.Context, e *ops.Env, f *fleet.Fleet) []UnlistedSan
 	for i, u := range asked {
 		items[i] = u.Sandbox
 	}
-	f.ForEach(items, func(i int) { asked[i].read(ctx, f) })
+	f.ForEach(items, func(i int) { asked[i].readByID(ctx, f) })
 	found := make([]UnlistedSandbox, 0, len(rows))
 	for _, u := range asked {
 		if u.Exists != sandbox.True || !u.Sandbox.State.Ended() {
@@ -64,7 +64,7 @@ func ReadUnlisted(ctx context.Context, e *ops.Env, f *fleet.Fleet) []UnlistedSan
 	return found
 }
 
-func (u *UnlistedSandbox) read(ctx context.Context, f *fleet.Fleet) {
+func (u *UnlistedSandbox) readByID(ctx context.Context, f *fleet.Fleet) {
 	got, err := f.Get(ctx, u.Sandbox.Ref())
 	switch kind := fault.KindOf(err); {
 	case err == nil:

@@ -214,7 +214,7 @@ func (f *follower) follow(ctx context.Context, sh Stream) error {
 		_ = to.Close()
 		ended <- err
 	}()
-	err := f.read(bufio.NewReader(from), func() { quiet.Reset(quietLimit) })
+	err := f.readBlocks(bufio.NewReader(from), func() { quiet.Reset(quietLimit) })
 	_ = from.Close()
 	if err != nil {
 		cancel(err)
@@ -228,8 +228,8 @@ func (f *follower) follow(ctx context.Context, sh Stream) error {
 	return err
 }
 
-// read takes block after block until the stream ends.
-func (f *follower) read(from *bufio.Reader, heard func()) error {
+// readBlocks takes block after block until the stream ends.
+func (f *follower) readBlocks(from *bufio.Reader, heard func()) error {
 	var block bytes.Buffer
 	for {
 		line, err := from.ReadBytes('\n')

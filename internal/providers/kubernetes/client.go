@@ -34,18 +34,18 @@ type Client struct {
 	wirekit.Base
 	wirekit.Reasons
 
-	at       *target
-	label    string   // KEY=VALUE or KEY of the objects that the profile has; "" = all
-	kinds    []string // names of kinds that are listed; nil = all that are served
-	defaults createDefaults
-	turns    guest.Turns
-	watches  guest.Watches
-	notice   func(string) // one line for the operator; nil = nobody
-	live     live
-	pods     podList
-	names    nameLists
-	lately   wirekit.Lately[object] // what Get has read, with the pods
-	follows  follows
+	at         *target
+	label      string   // KEY=VALUE or KEY of the objects that the profile has; "" = all
+	kinds      []string // names of kinds that are listed; nil = all that are served
+	defaults   createDefaults
+	turns      guest.Turns
+	watches    guest.Watches
+	notice     func(string) // one line for the operator; nil = nobody
+	live       live
+	pods       podList
+	names      nameLists
+	lately     wirekit.Lately[object] // what Get has read, with the pods
+	podWatches podWatches
 
 	discovers chan struct{} // has an item while one asks which version is served
 	mu        sync.Mutex

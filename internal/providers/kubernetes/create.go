@@ -17,7 +17,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
@@ -259,12 +258,9 @@ func startFailures() []string {
 // that a read would list the pods of the whole namespace.
 func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
 	began := time.Now()
-	s := &starting{
-		c: c, f: c.beginFollow(ctx, made), id: idOf(made.kind, made.Metadata), pauses: poll.NewBackoff(100*time.Millisecond, 2*time.Second),
-		missed: firstMiss,
-	}
+	wait := c.newStartWait(ctx, made)
 	for {
-		o, err := s.look(ctx)
+		o, err := wait.next(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return made, wirekit.ContextFault(ctx)

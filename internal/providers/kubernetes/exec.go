@@ -46,7 +46,7 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 			fault.KindUnsupported, "a command with a terminal takes no environment here: it would be in the logs of the API",
 		).At(c.Profile, op).WithHint("leave out -t, or set the variables in the shell")
 	}
-	o, err := c.read(ctx, "exec", id)
+	o, err := c.readWithPods(ctx, "exec", id)
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
@@ -207,7 +207,7 @@ func (r *execution) refused(ctx context.Context, err error) error {
 }
 
 func (r *execution) hasEnded(ctx context.Context) bool {
-	now, err := r.c.read(ctx, "exec", r.at.id)
+	now, err := r.c.readWithPods(ctx, "exec", r.at.id)
 	state, _ := now.state()
 	return wirekit.Missing(err) || err == nil && (state.Ended() || state == sandbox.StateTerminating)
 }

@@ -82,7 +82,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	if exit, known := c.watches.Exit(id); known {
 		return exit, nil
 	}
-	o, err := c.readFollowed(ctx, "exit", id)
+	o, err := c.readIfNotWatched(ctx, "exit", id)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case state != sandbox.StateRunning:
 		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", raw).Inside()
 	}
-	if exit, known := c.watches.ExitSoon(ctx, id, c.follows.isYoung(id)); known {
+	if exit, known := c.watches.ExitSoon(ctx, id, c.podWatches.wasJustMade(id)); known {
 		return exit, nil
 	}
 	exit, err := c.mainExit(ctx, o, op)

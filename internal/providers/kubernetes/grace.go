@@ -58,7 +58,7 @@ func (c *Client) shortenGrace(ctx context.Context, op string, o object, grace ti
 		return
 	}
 	if len(o.pods) == 0 {
-		o.pods = c.follows.podsOf(idOf(o.kind, o.Metadata))
+		o.pods = c.podWatches.podsOf(idOf(o.kind, o.Metadata))
 	}
 	if len(o.pods) == 0 { // else they were read with it
 		var err error

@@ -81,10 +81,10 @@ func (c *Client) checkNamespace(ctx context.Context) error {
 
 // readAll reads all kinds; false = the listing has ended before.
 func (l *listing) readAll(ctx context.Context) bool {
-	more := l.read(ctx, podKind(), nil, l.takePod)
+	more := l.readKind(ctx, podKind(), nil, l.takePod)
 	for _, k := range kinds() {
 		if more && k.name != "" && k.name != podKind().name && l.c.lists(k) {
-			more = l.read(ctx, k, l.c.selector(), func(w wireObject) bool {
+			more = l.readKind(ctx, k, l.c.selector(), func(w wireObject) bool {
 				return l.skips(k, w) || l.give(object{k, w, l.owned[w.Metadata.UID]})
 			})
 		}
@@ -124,8 +124,8 @@ func (l *listing) takePod(w wireObject) bool {
 	return !l.c.lists(podKind()) || !l.c.matches(w) || l.give(object{podKind(), w, []wireObject{w}})
 }
 
-// read reads the objects of a kind; false = the listing ends here.
-func (l *listing) read(ctx context.Context, k kind, query url.Values, take func(wireObject) bool) bool {
+// readKind reads the objects of a kind; false = the listing ends here.
+func (l *listing) readKind(ctx context.Context, k kind, query url.Values, take func(wireObject) bool) bool {
 	switch err := l.objects(ctx, "list", k, query, func(w wireObject) bool {
 		l.any = true
 		return take(w)
@@ -242,7 +242,7 @@ func readPage[R any](ctx context.Context, c *Client, r httpx.Request, token stri
 
 // Get reads one by its id or its name.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	if o, still := c.follows.stillEnds(id); still && ctx.Err() == nil {
+	if o, ending := c.podWatches.stillEnding(id); ending && ctx.Err() == nil {
 		return c.described(o), nil
 	}
 	began := time.Now()
@@ -250,19 +250,19 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if err != nil {
 		c.lately.Keep(id, began, object{}, err)
 		if wirekit.Missing(err) {
-			c.follows.drop(id)
+			c.podWatches.stop(id)
 		}
 		return sandbox.Sandbox{}, err
 	}
 	c.lately.Keep(idOf(o.kind, o.Metadata), began, o, nil)
-	c.follows.noteRead(idOf(o.kind, o.Metadata), o)
+	c.podWatches.noteRead(idOf(o.kind, o.Metadata), o)
 	return c.described(o), nil
 }
 
-// readEnding is read. Of an object that is being deleted, and whose pods are followed, these are not listed.
+// readEnding is readWithPods. Of an object that is being deleted, and whose pods are watched, these are not listed.
 func (c *Client) readEnding(ctx context.Context, id string) (object, error) {
-	if !c.follows.isEnding(id) {
-		return c.read(ctx, "get", id)
+	if !c.podWatches.isEnding(id) {
+		return c.readWithPods(ctx, "get", id)
 	}
 	o, err := c.readObject(ctx, "get", id)
 	switch {
@@ -271,7 +271,7 @@ func (c *Client) readEnding(ctx context.Context, id string) (object, error) {
 	case o.Metadata.DeletionTimestamp == nil:
 		return c.withPods(ctx, "get "+id, o)
 	}
-	o.pods = c.follows.podsOf(id)
+	o.pods = c.podWatches.podsOf(id)
 	return o, nil
 }
 
@@ -281,9 +281,9 @@ func (c *Client) TakesName(word string) bool {
 	return !isID
 }
 
-// read reads an object with its pods, by its id or by its name. Of a name the first kind counts that has it: a
+// readWithPods reads an object with its pods, by its id or by its name. Of a name the first kind counts that has it: a
 // sandbox and its pod often have the same.
-func (c *Client) read(ctx context.Context, op, id string) (object, error) {
+func (c *Client) readWithPods(ctx context.Context, op, id string) (object, error) {
 	o, err := c.readObject(ctx, op, id)
 	if err != nil {
 		return object{}, err

@@ -35,9 +35,9 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		if q.Follow {
 			c.watches.Begin(id)
 			defer c.watches.End(id)
-			defer c.follows.hold(id)()
+			defer c.podWatches.keepOpen(id)()
 		}
-		o, err := c.readFollowed(ctx, "logs", id)
+		o, err := c.readIfNotWatched(ctx, "logs", id)
 		if err != nil {
 			yield(sandbox.LogLine{}, err)
 			return
@@ -103,7 +103,7 @@ func (c *Client) newKubeletLog(id string, o object, op string, q providers.LogQu
 // open requests the log. The API takes whole seconds. Where it was open before, the controller may have made another pod.
 func (r *kubeletLog) open(ctx context.Context) (*httpx.Stream, error) {
 	if r.opened {
-		o, err := r.c.read(ctx, "logs", r.id)
+		o, err := r.c.readWithPods(ctx, "logs", r.id)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func copyLines(body io.Reader, take func(sandbox.LogLine) error) error {
 }
 
 func (r *kubeletLog) goesOn(ctx context.Context) (bool, error) {
-	o, err := r.c.read(ctx, "logs", r.id)
+	o, err := r.c.readWithPods(ctx, "logs", r.id)
 	if wirekit.Missing(err) {
 		return false, nil
 	}

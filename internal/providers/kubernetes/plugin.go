@@ -145,7 +145,7 @@ func (p *plugin) credentials(ctx context.Context, refused *credentials) (*creden
 		return nil, p.failed.err
 	}
 	out, said, err := p.run(ctx, p.env, p.exec.Command, p.exec.Args...)
-	c, unread := p.read(out)
+	c, unread := p.parseCredentials(out)
 	if err = cmp.Or(err, unread); err != nil {
 		c, err = nil, p.fault(err, said)
 	}
@@ -158,8 +158,8 @@ func (p *plugin) credentials(ctx context.Context, refused *credentials) (*creden
 	return c, err
 }
 
-// read reads the ExecCredential that a run has printed. The errors have nothing of the text.
-func (p *plugin) read(out string) (*credentials, error) {
+// parseCredentials reads the ExecCredential that a run has printed. The errors have nothing of the text.
+func (p *plugin) parseCredentials(out string) (*credentials, error) {
 	var w clientauth.ExecCredential
 	if json.Unmarshal([]byte(out), &w) != nil || w.Kind != "ExecCredential" || w.Status == nil {
 		return nil, errors.New("it prints no ExecCredential with a status")

@@ -21,7 +21,7 @@ import (
 // Probe starts a shell in what runs.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	op := "probe " + id
-	o, err := c.readFollowed(ctx, "probe", id)
+	o, err := c.readIfNotWatched(ctx, "probe", id)
 	if err != nil {
 		return providers.Health{}, err
 	}
@@ -56,7 +56,7 @@ func (c *Client) answersLook(ctx context.Context, o object, op string) bool {
 // Events reads what the API remembers of the object and its pods, mostly for an hour.
 func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
 	op := "events " + id
-	o, err := c.read(ctx, "events", id)
+	o, err := c.readWithPods(ctx, "events", id)
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func (c *Client) delete(ctx context.Context, op string, o object, d deletion) er
 	if err == nil && len(d.dryRun) == 0 {
 		var w wireObject
 		if _, failed := httpx.Decode(answer.Body, &w); failed == nil {
-			c.follows.noteDelete(idOf(o.kind, o.Metadata), w)
+			c.podWatches.noteDelete(idOf(o.kind, o.Metadata), w)
 		}
 	}
 	if httpx.Status(err) != http.StatusConflict {

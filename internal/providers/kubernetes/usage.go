@@ -26,7 +26,7 @@ func (c *Client) metricsPath(name ...string) string {
 // minute, and a cluster without that server has none at all: then nothing is known.
 func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	op := "usage " + id
-	o, err := c.readFollowed(ctx, "usage", id)
+	o, err := c.readIfNotWatched(ctx, "usage", id)
 	if err != nil {
 		return sandbox.Usage{}, err
 	}

@@ -291,7 +291,7 @@ func (c *Client) Close() {
 	v := c.live.view
 	c.live.mu.Unlock()
 	c.endView(v, context.Canceled)
-	c.follows.endAll()
+	c.podWatches.stopAll()
 	c.live.watches.Wait()
 	c.Base.Close()
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -167,13 +166,6 @@ func parseRow(row json.RawMessage) (sandbox.LogLine, bool) {
 	return l, true
 }
 
-func formatCount(n *int64) string {
-	if n == nil {
-		return "?"
-	}
-	return strconv.FormatInt(*n, 10)
-}
-
 const (
 	maxReads = 4                    // at the same time
 	joinTime = 2 * time.Millisecond // that a read waits for callers to join: a tenth of a quick read
@@ -200,9 +192,9 @@ func newSharedReads[T any]() *sharedReads[T] {
 	return &sharedReads[T]{running: make(chan struct{}, maxReads)}
 }
 
-// read returns a result of ask that was requested after this call. The first caller that waits
+// readShared returns a result of ask that was requested after this call. The first caller that waits
 // calls ask for all; when its context ends, another caller does.
-func (s *sharedReads[T]) read(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+func (s *sharedReads[T]) readShared(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	for {
 		s.mu.Lock()
 		o, first := s.next, s.next == nil

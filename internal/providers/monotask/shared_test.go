@@ -41,7 +41,7 @@ func TestASharedAnswerIsAsFreshAsOnesOwn(t *testing.T) {
 				defer timer.Stop()
 				<-timer.C
 				came := time.Now()
-				at, err := s.read(t.Context(), slowly(&asked, &mu))
+				at, err := s.readShared(t.Context(), slowly(&asked, &mu))
 				if !assert.NoError(t, err) { //nolint:testifylint // not the test's goroutine
 					return
 				}
@@ -61,19 +61,19 @@ func TestOneWhoIsCutOffTakesNobodyAlong(t *testing.T) {
 		defer cut()
 		var all sync.WaitGroup
 		all.Go(func() {
-			_, err := s.read(first, slowly(&asked, &mu))
+			_, err := s.readShared(first, slowly(&asked, &mu))
 			assert.ErrorIs(t, err, context.DeadlineExceeded)
 		})
 		synctest.Wait()
 		for range 3 {
 			all.Go(func() {
-				_, err := s.read(t.Context(), slowly(&asked, &mu))
+				_, err := s.readShared(t.Context(), slowly(&asked, &mu))
 				assert.NoError(t, err)
 			})
 		}
 		waiting, leave := context.WithTimeout(t.Context(), time.Millisecond)
 		defer leave()
-		_, err := s.read(waiting, slowly(&asked, &mu))
+		_, err := s.readShared(waiting, slowly(&asked, &mu))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		all.Wait()
 		assert.Equal(t, 2, asked)
@@ -83,9 +83,9 @@ func TestOneWhoIsCutOffTakesNobodyAlong(t *testing.T) {
 func TestAnErrorIsShared(t *testing.T) {
 	t.Parallel()
 	s, broken := newSharedReads[int](), errors.New("broken")
-	_, err := s.read(t.Context(), func(context.Context) (int, error) { return 0, broken })
+	_, err := s.readShared(t.Context(), func(context.Context) (int, error) { return 0, broken })
 	require.ErrorIs(t, err, broken)
-	got, err := s.read(t.Context(), func(context.Context) (int, error) { return 7, nil })
+	got, err := s.readShared(t.Context(), func(context.Context) (int, error) { return 7, nil })
 	require.NoError(t, err)
 	assert.Equal(t, 7, got)
 }

@@ -77,12 +77,12 @@ func (c *Client) RemoveRecord(ctx context.Context, id string) error {
 // all. The worker keeps list and sandboxes apart; they differ when its state is corrupt. Concurrent calls share a
 // list that was requested after each of them began.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
-	rows, err := c.lists.read(ctx, func(ctx context.Context) ([]wireSandbox, error) { return c.readList(ctx, "verify") })
+	rows, err := c.lists.readShared(ctx, func(ctx context.Context) ([]wireSandbox, error) { return c.readList(ctx, "verify") })
 	if err != nil {
 		return providers.Proof{}, err
 	}
 	for _, w := range rows {
-		if w.ID == id && (q.Delete || !stateOf(w.Status).Ended()) {
+		if w.ID == id && (q.Delete || !c.sandbox(w).State.Ended()) {
 			return providers.Proof{Ended: sandbox.False, Reason: "the list still shows it as " + w.Status}, nil
 		}
 	}

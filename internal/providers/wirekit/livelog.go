@@ -40,7 +40,7 @@ func (l *LiveLog) Deliver(ctx context.Context, yield func(sandbox.LogLine, error
 	var lost time.Time // since when nothing has come; zero = it has
 	for {
 		before := l.Since
-		err := l.read(ctx, yield)
+		err := l.readToEnd(ctx, yield)
 		if err == nil && l.Query.Follow {
 			err = l.endOfStream(ctx)
 		}
@@ -85,8 +85,8 @@ func (l *LiveLog) endOfStream(ctx context.Context) error {
 	return nil
 }
 
-// read reads the log from its position to its end.
-func (l *LiveLog) read(ctx context.Context, yield func(sandbox.LogLine, error) bool) error {
+// readToEnd reads the log from its position to its end.
+func (l *LiveLog) readToEnd(ctx context.Context, yield func(sandbox.LogLine, error) bool) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s, err := l.Open(inner)

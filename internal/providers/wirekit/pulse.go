@@ -27,7 +27,7 @@ func (p *Pulse) age() time.Duration { return time.Since(time.Unix(0, p.at.Load()
 // Watch asks about a stream that is silent, until ctx ends. It gives the stream up where the API does not answer, or
 // where goesOn says that nothing more comes; then the error is ErrOver.
 func (p *Pulse) Watch(ctx context.Context, goesOn func(context.Context) (bool, error), give func(error)) {
-	for answered := time.Now(); providers.Pause(ctx, silence) == nil; {
+	for answered := time.Now(); providers.SleepWithoutSlot(ctx, silence) == nil; {
 		if p.age() < silence {
 			answered = time.Now()
 			continue

@@ -135,7 +135,7 @@ func ContextFault(ctx context.Context) *fault.Error {
 
 // Sleep waits for d, in a look without its slot; the end of ctx is a fault.
 func Sleep(ctx context.Context, d time.Duration) error {
-	if providers.Pause(ctx, d) != nil {
+	if providers.SleepWithoutSlot(ctx, d) != nil {
 		return ContextFault(ctx)
 	}
 	return nil

@@ -10,15 +10,14 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// conclude says what came of a run, and closes its record. Stop is what ended it early; nil = it has
-// come to its end.
+// conclude decides in which state a run is left, and writes that as the last entry of its record. Stop is what
+// ended it early; nil = no step is left.
 func (r *runner) conclude(ctx context.Context, stop error) {
 	run := r.run
 	run.Verdict, run.EndedAt = run.verdict(), r.env.Now().UTC()
 	switch {
 	case stop == nil:
-		run.err = run.outcome()
-		run.State = RunDone
+		run.State, run.err = RunDone, run.outcome()
 		if run.err != nil {
 			run.State = RunFailed
 		}
@@ -33,30 +32,33 @@ func (r *runner) conclude(ctx context.Context, stop error) {
 	if run.err != nil {
 		run.Kind, run.Error = fault.KindOf(run.err), r.watch.Redact(oneLine(run.err))
 	}
-	if err := r.out.write(entryEnd, stint{run.State, run.Verdict, run.Kind, run.Error, run.Calls}); err != nil {
+	if err := r.out.write(entryConclusion, conclusion{run.State, run.Verdict, run.Kind, run.Error, run.Calls}); err != nil {
 		run.err = errors.Join(run.err, err)
 	}
 }
 
-// verdict is true where every act has had its effect and every check of the verification holds.
+// verdict is true where every act has had its effect and every check of the verification holds; one that failed
+// makes it false, one that is not known or was not reached makes it unknown.
 func (r *Run) verdict() sandbox.Verdict {
-	v := sandbox.True
+	verdict := sandbox.True
 	for _, s := range r.Steps {
-		if s.Section != SectionVerification && s.Act == nil || s.State == NotSelected {
+		counts := s.Section == SectionVerification || s.Act != nil
+		if !counts || s.State == NotSelected {
 			continue
 		}
-		switch {
-		case s.Verdict == sandbox.False || s.Kind == runbook.KindAct && s.State == Failed && s.Verdict != sandbox.Unknown:
+		actFailed := s.Kind == runbook.KindAct && s.State == Failed && s.Verdict != sandbox.Unknown
+		if s.Verdict == sandbox.False || actFailed {
 			return sandbox.False
-		case s.Verdict == sandbox.Unknown, !s.State.IsOver():
-			v = sandbox.Unknown
+		}
+		if s.Verdict == sandbox.Unknown || !s.State.IsOver() {
+			verdict = sandbox.Unknown
 		}
 	}
-	return v
+	return verdict
 }
 
-// outcome decides the exit code of a run that has come to its end: the acts, then what the
-// verification has found, then what could not be done, then what is not known.
+// outcome is the error of a run without a step that is left, by which its exit code is decided. The acts come first,
+// then what the verification has found, then what could not be done, then what is not known.
 func (r *Run) outcome() error {
 	if err := r.actErrors(); err != nil {
 		return err
@@ -72,7 +74,7 @@ func (r *Run) outcome() error {
 			unknown = append(unknown, s.Title)
 		}
 	}
-	if r.DryRun { // it proves no effect
+	if r.DryRun { // nothing was done, so the verification proves nothing
 		missed, unknown = nil, nil
 	}
 	switch {

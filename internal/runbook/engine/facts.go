@@ -123,14 +123,14 @@ func (f *facts) addCauses(d *look.DiagnoseResult) {
 
 // addSandbox makes the named sandbox the one of conditions.
 func (f *facts) addSandbox(r *look.InspectResult) {
-	look := &selector.Look{Err: r.Seen.Usage.Err}
+	figures := &selector.Figures{Err: r.Seen.Usage.Err}
 	if r.Used != nil {
-		look.Trend = r.Used.Trend
-		look.Last = r.Seen.Usage.Got[len(r.Seen.Usage.Got)-1]
-		look.Err = nil
+		figures.Trend = r.Used.Trend
+		figures.Last = r.Seen.Usage.Got[len(r.Seen.Usage.Got)-1]
+		figures.Err = nil
 	}
 	for _, have := range f.each() {
-		have.Sandbox = selector.NewSubject(r.Seen.Sandbox, r.At, r.Verdict, look)
+		have.Sandbox = selector.NewSubject(r.Seen.Sandbox, r.At, r.Verdict, figures)
 	}
 }
 

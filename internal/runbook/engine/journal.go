@@ -17,13 +17,13 @@ import (
 
 // The kinds of entries of a record.
 const (
-	entryBegin  = "begin"
-	entryPlan   = "steps" // all steps, before the first
-	entryStep   = "step"  // a step as it is now
-	entryIntent = "intent"
-	entryCauses = "causes"
-	entryResume = "resume"
-	entryEnd    = "end"
+	entryBegin      = "begin"
+	entryPlan       = "steps" // all steps, before the first
+	entryStep       = "step"  // a step as it is now
+	entryIntent     = "intent"
+	entryCauses     = "causes"
+	entryResume     = "resume"
+	entryConclusion = "end"
 )
 
 // begin is the first entry.
@@ -40,8 +40,9 @@ type begin struct {
 	Staged    bool       `json:"staged,omitempty"`
 }
 
-// stint is the last entry of a process that worked at a run; a later one may go on.
-type stint struct {
+// conclusion is the last entry of a process that worked at a run. The run may be incomplete then: a later process
+// may resume it.
+type conclusion struct {
 	State   RunState        `json:"state"`
 	Verdict sandbox.Verdict `json:"verdict"`
 	Kind    fault.Kind      `json:"kind,omitempty"`
@@ -112,9 +113,9 @@ func (r *Run) replay(e journal.Entry) error {
 	case entryResume:
 		r.State, r.Verdict, r.Kind, r.Error, r.EndedAt = RunInterrupted, sandbox.Unknown, fault.KindNone, "", time.Time{}
 		return journal.Decode(e, func(by runs.Actor) { r.Resumed = append(r.Resumed, Resumption{At: e.At, Actor: by}) })
-	case entryEnd:
-		return journal.Decode(e, func(last stint) {
-			r.State, r.Verdict, r.Kind, r.Error, r.Calls, r.EndedAt = last.State, last.Verdict, last.Kind, last.Error, last.Calls, e.At
+	case entryConclusion:
+		return journal.Decode(e, func(c conclusion) {
+			r.State, r.Verdict, r.Kind, r.Error, r.Calls, r.EndedAt = c.State, c.Verdict, c.Kind, c.Error, c.Calls, e.At
 		})
 	}
 	return nil // of a later version that added a kind

@@ -56,8 +56,8 @@ type reading struct {
 	verdict func(string) sandbox.Verdict // of a collector; nil = it has none
 }
 
-// read asks one source.
-func (r *runner) read(ctx context.Context, from source) reading {
+// readSource asks one source.
+func (r *runner) readSource(ctx context.Context, from source) reading {
 	watch := r.reading
 	switch from {
 	case fromInspect:
@@ -209,11 +209,11 @@ func readRecords(ctx context.Context, env *ops.Env, watch ops.Observer, counts b
 	}
 	got := reading{source: fromRecords, lost: result.Plan.Errors, add: func(f *facts) { f.addSubjects(result.Subjects) }}
 	said := []Answer{{
-		Question: "do records and sandboxes agree?", Answer: fmt.Sprintf("%d of %d rows need attention", result.Plan.Found(), len(result.Plan.Rows)),
+		Question: "do records and sandboxes agree?", Answer: fmt.Sprintf("%d of %d rows need attention", result.Plan.CountNeedingAction(), len(result.Plan.Rows)),
 		Known: len(result.Plan.Sides) > 0, By: "records",
 	}}
 	for _, row := range result.Plan.Rows {
-		if row.Found() && len(said) <= maxShown {
+		if row.NeedsAction() && len(said) <= maxShown {
 			said = append(said, Answer{Question: row.Ref.String(), Answer: row.Reason, Known: row.Verdict != sandbox.Unknown, By: "records"})
 		}
 	}
@@ -281,7 +281,7 @@ func (r *runner) readAll(ctx context.Context, sources []source) []reading {
 	done := make(chan int, len(sources))
 	for i, from := range sources {
 		go func() {
-			got[i] = r.read(ctx, from)
+			got[i] = r.readSource(ctx, from)
 			done <- i
 		}()
 	}

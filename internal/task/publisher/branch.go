@@ -18,7 +18,7 @@ func (p *Publisher) PlanBranch(ctx context.Context, t task.Task) (string, error)
 }
 
 // MakeBranch pushes the task's branch.
-func (p *Publisher) MakeBranch(ctx context.Context, t task.Task) (commit string, nothing bool, err error) {
+func (p *Publisher) MakeBranch(ctx context.Context, t task.Task) (commit string, madeNone bool, err error) {
 	target, err := p.pushTarget(t)
 	if err != nil {
 		return "", true, err

@@ -51,8 +51,8 @@ var _ task.Publisher = (*Publisher)(nil)
 // New makes a Publisher.
 func New(o Options) *Publisher { return &Publisher{o} }
 
-// Remote reports whether the remote itself holds back a late publisher.
-func (p *Publisher) Remote(t task.Task) bool { return t.Spec.Push != "" }
+// PushesToGit is task.RemoteTarget's.
+func (p *Publisher) PushesToGit(t task.Task) bool { return t.Spec.Push != "" }
 
 func (p *Publisher) pushTarget(t task.Task) (publish.Target, error) {
 	if p.o.Secret.Branch != "" && p.o.Secret.String() == t.Spec.Push {
@@ -65,7 +65,7 @@ func (p *Publisher) pushTarget(t task.Task) (publish.Target, error) {
 // the remote, so that a host without support is found before an agent has worked for an
 // hour.
 func (p *Publisher) Prepare(ctx context.Context, t task.Task) (string, error) {
-	if !p.Remote(t) {
+	if !p.PushesToGit(t) {
 		return "", nil
 	}
 	target, err := p.pushTarget(t)
@@ -99,54 +99,64 @@ func (p *Publisher) Saved(t task.Task) bool {
 	return err == nil
 }
 
-// Collect makes git inside the sandbox write its new commits into a bundle here. The
-// operator's own command works without a bundle, where there is no repository.
-func (p *Publisher) Collect(ctx context.Context, t task.Task, run task.Exec) (bool, error) {
-	if err := os.MkdirAll(p.taskFolder(t), 0o700); err != nil {
-		return false, fault.New(fault.KindUnknown, "no space for the bundle: %w", err)
-	}
-	if err := os.Remove(p.bundlePath(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, fault.New(fault.KindUnknown, "an earlier bundle is in the way: %w", err)
+// Collect makes git inside the sandbox write its new commits into a bundle here. The operator's
+// own command needs none: it may publish something else than commits.
+func (p *Publisher) Collect(ctx context.Context, t task.Task, run task.Exec) (task.Collected, error) {
+	if err := p.prepareFolder(t); err != nil {
+		return task.NothingToPublish, err
 	}
 	code, said, err := p.fetchBundle(ctx, t, run)
-	switch {
-	case err != nil:
-		return false, err
-	case code == 0:
+	if err != nil {
+		return task.NothingToPublish, err
+	}
+	if code == 0 {
 		_, err := publish.CheckBundle(p.bundlePath(t))
-		return err == nil, err
+		return task.Collected(err == nil), err
 	}
 	_ = os.Remove(p.bundlePath(t)) // a failed collect leaves no valid bundle
-	bare := code == publish.CollectNoGit || code == publish.CollectNoRepository || code == publish.CollectNoCommit
-	switch {
-	case t.Spec.Push == "" && (bare || code == publish.CollectNothing):
-		return true, nil
-	case code == publish.CollectNothing:
-		return false, nil
+	switch code {
+	case publish.CollectNothing:
+		return task.Collected(!p.PushesToGit(t)), nil
+	case publish.CollectNoGit, publish.CollectNoRepository, publish.CollectNoCommit:
+		if !p.PushesToGit(t) {
+			return task.WorkToPublish, nil
+		}
 	}
 	why := publish.CollectMeaning(code)
 	if why == "" {
 		why = "the collecting command in the sandbox failed: " + said
 	}
-	return false, fault.New(fault.KindRefused, "%s", why).WithHint("the work directory of the sandbox (--workdir) must be a git repository with the commits")
+	return task.NothingToPublish, fault.New(fault.KindRefused, "%s", why).
+		WithHint("the work directory of the sandbox (--workdir) must be a git repository with the commits")
 }
 
-// fetchBundle runs the collecting command and stores its output.
+// prepareFolder makes the folder of a task, without an earlier bundle of the same attempt.
+func (p *Publisher) prepareFolder(t task.Task) error {
+	if err := os.MkdirAll(p.taskFolder(t), 0o700); err != nil {
+		return fault.New(fault.KindUnknown, "no space for the bundle: %w", err)
+	}
+	if err := os.Remove(p.bundlePath(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fault.New(fault.KindUnknown, "an earlier bundle is in the way: %w", err)
+	}
+	return nil
+}
+
+// fetchBundle runs the collecting command and stores what it prints as the bundle. Said is its stderr.
 func (p *Publisher) fetchBundle(ctx context.Context, t task.Task, run task.Exec) (code int, said string, err error) {
 	file, err := publish.NewLimitFile(p.bundlePath(t), MaxBundle)
 	if err != nil {
 		return 0, "", err
 	}
 	var errs bytes.Buffer
-	text := publish.NewDecoder(file)
+	decoder := publish.NewDecoder(file)
 	base := t.Spec.Base
 	if t.Branch != nil {
-		base = t.Branch.Commit // what came before it is at the remote
+		base = t.Branch.Commit // the remote has all commits up to this one
 	}
-	exit, err := run(ctx, providers.Command{Args: publish.CollectText(base), Stdout: text, Stderr: &cappedWriter{w: &errs}})
-	decoded := text.Close()
-	if closed := file.Close(); err == nil {
-		err = cmp.Or(closed, decoded)
+	exit, err := run(ctx, providers.Command{Args: publish.CollectText(base), Stdout: decoder, Stderr: &cappedWriter{w: &errs}})
+	errDecode, errClose := decoder.Close(), file.Close()
+	if err == nil {
+		err = cmp.Or(errClose, errDecode)
 	}
 	said = strings.TrimSpace(errs.String())
 	switch {
@@ -171,10 +181,10 @@ func (h *cappedWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Publish pushes, or runs the operator's command. A push that was cut may still arrive, even
-// after a later try failed: only the remote can prevent that.
+// Publish pushes, or runs the operator's command. A push whose answer was lost may still arrive,
+// even after a later try failed: only the remote can prevent that, as Resolve asks it to.
 func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, error) {
-	if !p.Remote(t) {
+	if !p.PushesToGit(t) {
 		return p.runCommand(ctx, t)
 	}
 	target, err := p.pushTarget(t)
@@ -182,19 +192,19 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		return refusedResult(err), nil
 	}
 	push := publish.Push{Task: t.ID, Fence: t.Fence, Target: target, Bundle: p.bundlePath(t), Base: t.Publish.Base}
-	doubt := false
+	mayArrive := false
 	for try := 1; ; try++ {
 		done, err := p.o.Git.Publish(ctx, push)
-		doubt = doubt || errors.Is(err, publish.ErrInDoubt)
-		again := fault.KindOf(err) == fault.KindUnavailable
+		mayArrive = mayArrive || errors.Is(err, publish.ErrInDoubt)
+		retryable := fault.KindOf(err) == fault.KindUnavailable
 		switch {
 		case err == nil:
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
 		case errors.Is(err, publish.ErrNotAtomic):
 			return task.Publish{State: task.PublishUnknown, Message: err.Error()}, nil
-		case errors.Is(err, publish.ErrStopped), !again && !doubt && ctx.Err() == nil:
+		case errors.Is(err, publish.ErrStopped), !retryable && !mayArrive && ctx.Err() == nil:
 			return refusedResult(err), nil
-		case !again || try == pushTries || poll.Sleep(ctx, time.Duration(try)*pushPause) != nil:
+		case !retryable || try == pushTries || poll.Sleep(ctx, time.Duration(try)*pushPause) != nil:
 			return task.Publish{State: task.PublishBegun}, err // Resolve finds out the result
 		}
 	}
@@ -272,7 +282,7 @@ func (p *Publisher) runCommand(ctx context.Context, t task.Task) (task.Publish, 
 // Resolve asks the remote for the result of a push, and prevents one that has not arrived.
 // The result of a command cannot be found out.
 func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.Publish, error) {
-	if !p.Remote(t) {
+	if !p.PushesToGit(t) {
 		return task.Publish{State: task.PublishUnknown, Message: "its command was started, and the process that watched it died"}, nil
 	}
 	target, err := p.pushTarget(t)

@@ -22,16 +22,16 @@ const (
 	// socketSilence is how long a working socket may send nothing: two and a half of its pings, which come
 	// every 30 s (OmoiOS API).
 	socketSilence = 75 * time.Second
-	// Between two attempts to open the socket.
-	socketFirst, socketLongest = 2 * time.Second, time.Minute
-	// maxFrame is the longest frame, in bytes. A frame has the payload of its event, a whole diff for one, and
-	// an event that is longer than an answer can be cannot be read by the request that follows either.
+	// The pauses between two attempts to open the socket grow from the first to the longest.
+	firstSocketPause, longestSocketPause = 2 * time.Second, time.Minute
+	// maxFrame is the longest frame, in bytes. It is the longest answer, too: a frame has the payload of its event, such
+	// as a whole diff, and the request for new events that follows it could read no longer one.
 	maxFrame = httpx.DefaultMaxBody
 
 	closedNoToken = websocket.StatusCode(4401)
 )
 
-// errSocketFinal marks what another attempt would not change.
+// errSocketFinal marks a failure that another attempt would not change.
 var errSocketFinal = errors.New("it is not tried again")
 
 // wireFrame is a message of the socket: an event, a ping, or an error before the socket is closed.
@@ -43,20 +43,21 @@ type wireFrame struct {
 	Error      string `json:"error"`
 }
 
-// WakeOnEvents is providers.AgentEventWaker's, by OmoiOS's WebSocket. A socket that is lost is opened again after a
-// pause that grows; one that is refused for good is not. The first failure is traced.
+// WakeOnEvents is providers.AgentEventWaker's: it calls wake at each event of a sandbox that OmoiOS's WebSocket tells. A
+// socket that is lost is opened again after a pause that grows; one that is refused for good is not. The first failure
+// is traced.
 func (c *Client) WakeOnEvents(ctx context.Context, id string, wake func()) {
 	if c.token == "" {
 		c.traceSocket(id, errors.New("there is no token"))
 		return
 	}
-	pause := poll.NewBackoff(socketFirst, socketLongest)
-	for traced := false; ; traced = true {
+	pause := poll.NewBackoff(firstSocketPause, longestSocketPause)
+	for attempt := 1; ; attempt++ {
 		worked, err := c.readSocket(ctx, id, wake)
 		if ctx.Err() != nil {
 			return
 		}
-		if !traced {
+		if attempt == 1 {
 			c.traceSocket(id, err)
 		}
 		if worked {
@@ -72,7 +73,7 @@ func (c *Client) traceSocket(id string, err error) {
 	c.API.Trace("! WebSocket of the events of %s: %v; new events are looked for by polling", id, err)
 }
 
-// readSocket opens the socket and calls wake for each frame about the sandbox until the socket fails. Worked: a frame
+// readSocket opens the socket and calls wake for each frame about the sandbox until the socket fails. Worked = a frame
 // or a ping came.
 func (c *Client) readSocket(ctx context.Context, id string, wake func()) (worked bool, err error) {
 	conn, err := c.openSocket(ctx, id)
@@ -86,15 +87,15 @@ func (c *Client) readSocket(ctx context.Context, id string, wake func()) (worked
 		if err != nil {
 			return worked, err
 		}
-		worked = worked || frame.Error == "" // the close that follows an error says whether to try again
+		worked = worked || frame.Error == "" // a frame with an error comes before a close, whose code says whether to try again
 		if frame.EntityType == "sandbox" && frame.EntityID == id {
 			wake()
 		}
 	}
 }
 
-// openSocket makes the handshake. The token is in the address, so a redirect is not followed, and no error has
-// the address.
+// openSocket makes the handshake. The token is in the address. So a redirect, which would take it to another host, is not
+// followed, and no error shows the address.
 func (c *Client) openSocket(ctx context.Context, id string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, httpx.DefaultTimeout)
 	defer cancel()
@@ -106,8 +107,8 @@ func (c *Client) openSocket(ctx context.Context, id string) (*websocket.Conn, er
 	case err == nil:
 		return conn, nil
 	case res == nil:
-		if at, ok := errors.AsType[*url.Error](err); ok {
-			err = at.Err
+		if withAddress, ok := errors.AsType[*url.Error](err); ok {
+			err = withAddress.Err
 		}
 		return nil, fmt.Errorf("it cannot be opened: %w", err)
 	case res.StatusCode >= 300 && res.StatusCode < 500 && res.StatusCode != http.StatusTooManyRequests:
@@ -118,9 +119,9 @@ func (c *Client) openSocket(ctx context.Context, id string) (*websocket.Conn, er
 
 // readFrame reads one message, for at most socketSilence.
 func readFrame(ctx context.Context, conn *websocket.Conn) (wireFrame, error) {
-	silence, cancel := context.WithTimeout(ctx, socketSilence)
+	limited, cancel := context.WithTimeout(ctx, socketSilence)
 	defer cancel()
-	_, text, err := conn.Read(silence)
+	_, text, err := conn.Read(limited)
 	var frame wireFrame
 	switch code := websocket.CloseStatus(err); {
 	case err == nil:
@@ -132,7 +133,7 @@ func readFrame(ctx context.Context, conn *websocket.Conn) (wireFrame, error) {
 		return frame, fmt.Errorf("the token is not accepted (close code 4401); %w", errSocketFinal)
 	case code != -1:
 		return frame, fmt.Errorf("it was closed with code %d", code)
-	case silence.Err() != nil:
+	case limited.Err() != nil:
 		return frame, fmt.Errorf("nothing came for %s", socketSilence)
 	}
 	return frame, fmt.Errorf("it was lost: %w", err)
