@@ -94,6 +94,9 @@ func extend(ctx context.Context, d *Deps, p *output.Printer, req end.ExtendReque
 		list.Fail(done.Refused)
 	}
 	list.Set(views.TerminateKeys{Counts: new(fleet.Count(done.Endings))})
+	if done.Refused == nil && done.Err != nil {
+		return list.CloseAs(done.Err)
+	}
 	return list.Close()
 }
 

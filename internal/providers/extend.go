@@ -3,8 +3,6 @@ package providers
 import (
 	"context"
 	"errors"
-	"net/http"
-	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -57,9 +55,8 @@ func ReadToExtend(ctx context.Context, p Provider, id string, until time.Time) (
 // ExtensionFailed is the error of the request of Extender.Extend: an answer that refuses it for good, such as an end
 // beyond the account's limit, is fault.KindRefused.
 func ExtensionFailed(err error) error {
-	refusals := []int{http.StatusBadRequest, http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity}
 	known, ok := errors.AsType[*fault.Error](err)
-	if !ok || !slices.Contains(refusals, httpx.Status(err)) {
+	if !ok || !httpx.RefusesChange(httpx.Status(err)) {
 		return err
 	}
 	own := *known

@@ -2,6 +2,7 @@ package end
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -138,7 +139,24 @@ func (x *extension) execute(ctx context.Context, watch ops.Observer, allowed ops
 		done.Endings = append(done.Endings, r.Ending)
 		watch.Item(r)
 	}
+	done.Err = partlyRefused(results)
 	return done
+}
+
+// partlyRefused is fault.KindPartial where some ends were refused and others moved: that the run was refused is not said
+// of it. Nil = the errors of the items decide.
+func partlyRefused(results []ExtendResult) error {
+	var refused []error
+	for _, r := range results {
+		if r.Err != nil {
+			refused = append(refused, r.Err)
+		}
+	}
+	joined := errors.Join(refused...)
+	if fault.KindOf(joined) != fault.KindRefused || len(refused) == len(results) {
+		return nil
+	}
+	return &fault.Error{Kind: fault.KindPartial, Err: joined}
 }
 
 // extendOne asks for the later end of one sandbox. The intent is on record before the request, and the two ends with the

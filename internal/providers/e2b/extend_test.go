@@ -81,7 +81,7 @@ func TestALifeIsNotCountedFromAnUnknownTime(t *testing.T) {
 	t.Parallel()
 	f := e2btest.New(t, e2btest.Options{})
 	id := f.Add(e2btest.Seed{Left: time.Minute})
-	f.Break(wiretest.Fault{Without: []string{"Date"}})
+	f.Break(wiretest.Fault{HeaderFunc: func() map[string]string { return map[string]string{"Date": "today"} }})
 	_, err := extender(t, f, e2b.Type()).Extend(t.Context(), id, time.Now().Add(time.Hour))
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 	assert.Empty(t, f.Calls(timeoutRoute))
