@@ -161,7 +161,7 @@ type need struct {
 
 // needs are the rights of all verbs of sbx.
 func needs() []need {
-	uses := map[string]string{"list": "ls", "watch": "ls --watch", "get": "inspect", "create": "create", "delete": "terminate", "patch": "keep, extend"}
+	uses := map[string]string{"list": "ls", "watch": "ls --watch", "get": "inspect", "create": "create", "delete": "terminate", "patch": "keep"}
 	var all []need
 	for _, k := range kinds() {
 		for _, verb := range k.verbs {
