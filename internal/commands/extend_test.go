@@ -67,22 +67,40 @@ func TestExtendFails(t *testing.T) {
 		stderr string
 		sent   int
 	}{
-		"it would be shorter":       {line: "extend aaaa --ttl 5m", code: 11, stderr: "it ends at 2026-11-20T12:10:00Z, and 2026-11-20T12:05:00Z is not later"},
-		"it would be the same":      {line: "extend aaaa --until 12:10", code: 11, stderr: "is not later"},
-		"no time ends it":           {line: "extend free --ttl 1h", code: 11, stderr: "no end of it is known"},
-		"it is idle that ends it":   {line: "extend idle --ttl 1h", code: 11, stderr: "it stops after 15m without activity"},
-		"it is paused":              {line: "extend rest --ttl 1h", code: 11, stderr: "it is paused, and only what runs is extended"},
-		"it has ended":              {line: "extend prod/done --ttl 1h", code: 6, stderr: "it has ended: it is terminated"},
-		"it is unknown":             {line: "extend prod/nope --ttl 1h", code: 5, stderr: "nope"},
-		"one of two":                {line: "extend prod/aaaa prod/nope --ttl 1h", code: 3, stderr: "nope", sent: 1},
-		"one of two is not later":   {line: "extend prod/aaaa prod/bbbb --ttl 15m", code: 3, stderr: "bbbb: it ends at", sent: 1},
-		"refused":                   {line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Err: fault.New(fault.KindRefused, "beyond the plan")}}, code: 11, stderr: "beyond the plan", sent: 1},
-		"accepted without effect":   {line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Skip: true}}, code: 8, stderr: "the request was accepted, and another read shows the end as before: 2026-11-20T12:10:00Z", sent: 1},
-		"shortened":                 {line: "extend aaaa --ttl 1h", lie: fake.LieShortens, code: 8, stderr: "another read shows an EARLIER end: 2026-11-20T12:00:01Z, and before that 2026-11-20T12:10:00Z", sent: 1},
-		"less than asked":           {line: "extend aaaa --ttl 5h", code: 3, stderr: "its provider gave less than was asked: it ends at 2026-11-20T15:00:00Z instead of 2026-11-20T17:00:00Z", sent: 1},
-		"no read after the request": {line: "extend prod/aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpGet, After: 2, Err: down}}, code: 8, stderr: "the read after that failed", sent: 1},
-		"answer lost, moved":        {line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Late: true, Err: down}}, sent: 1},
-		"answer lost, not moved":    {line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Late: true, Skip: true, Err: down}}, code: 7, stderr: "another read shows that its end was not moved", sent: 1},
+		"it would be shorter":     {line: "extend aaaa --ttl 5m", code: 11, stderr: "it ends at 2026-11-20T12:10:00Z, and 2026-11-20T12:05:00Z is not later"},
+		"it would be the same":    {line: "extend aaaa --until 12:10", code: 11, stderr: "is not later"},
+		"no time ends it":         {line: "extend free --ttl 1h", code: 11, stderr: "no end of it is known"},
+		"it is idle that ends it": {line: "extend idle --ttl 1h", code: 11, stderr: "it stops after 15m without activity"},
+		"it is paused":            {line: "extend rest --ttl 1h", code: 11, stderr: "it is paused, and only what runs is extended"},
+		"it has ended":            {line: "extend prod/done --ttl 1h", code: 6, stderr: "it has ended: it is terminated"},
+		"it is unknown":           {line: "extend prod/nope --ttl 1h", code: 5, stderr: "nope"},
+		"one of two":              {line: "extend prod/aaaa prod/nope --ttl 1h", code: 3, stderr: "nope", sent: 1},
+		"one of two is not later": {line: "extend prod/aaaa prod/bbbb --ttl 15m", code: 3, stderr: "bbbb: it ends at", sent: 1},
+		"refused": {
+			line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Err: fault.New(fault.KindRefused, "beyond the plan")}}, code: 11,
+			stderr: "beyond the plan", sent: 1,
+		},
+		"accepted without effect": {
+			line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Skip: true}}, code: 8,
+			stderr: "the request was accepted, and another read shows the end as before: 2026-11-20T12:10:00Z", sent: 1,
+		},
+		"shortened": {
+			line: "extend aaaa --ttl 1h", lie: fake.LieShortens, code: 8,
+			stderr: "another read shows an EARLIER end: 2026-11-20T12:00:01Z, and before that 2026-11-20T12:10:00Z", sent: 1,
+		},
+		"less than asked": {
+			line: "extend aaaa --ttl 5h", code: 3,
+			stderr: "its provider gave less than was asked: it ends at 2026-11-20T15:00:00Z instead of 2026-11-20T17:00:00Z", sent: 1,
+		},
+		"no read after the request": {
+			line: "extend prod/aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpGet, After: 2, Err: down}}, code: 8,
+			stderr: "the read after that failed", sent: 1,
+		},
+		"answer lost, moved": {line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Late: true, Err: down}}, sent: 1},
+		"answer lost, not moved": {
+			line: "extend aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Late: true, Skip: true, Err: down}}, code: 7,
+			stderr: "another read shows that its end was not moved", sent: 1,
+		},
 		"answer lost, and no read": {
 			line: "extend prod/aaaa --ttl 1h", faults: []fake.Fault{{Op: fake.OpExtend, Late: true, Err: down}, {Op: fake.OpGet, After: 2, Err: down}}, code: 7,
 			stderr: "whether its end was moved is not known", sent: 1,

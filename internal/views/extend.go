@@ -13,12 +13,12 @@ import (
 // ExtendItem is what an extension has reached for one sandbox.
 type ExtendItem struct {
 	Ref      string          `json:"ref" table:""`                    // PROFILE/ID.
-	Outcome  sandbox.Outcome `json:"outcome" table:""`                // verified: another read has shown a later end; accepted: it did not; skipped: nothing was sent.
+	Outcome  sandbox.Outcome `json:"outcome" table:""`                // verified: another read has shown a later end; accepted: it has not; skipped: not sent.
 	Before   *time.Time      `json:"before" table:""`                 // When it would have ended; null where it has no end, or that is not known.
 	Until    *time.Time      `json:"until" table:""`                  // When it ends, by the last read; null where that is not known.
 	Left     *float64        `json:"remaining_seconds" table:"LEFT"`  // The time until then; null where that is not known.
 	Asked    time.Time       `json:"asked" table:",wide"`             // The end that was asked for.
-	IdleStop *float64        `json:"idle_stop_seconds" table:",wide"` // It stops before, after this time without activity; null: it does not, or that is not known.
+	IdleStop *float64        `json:"idle_stop_seconds" table:",wide"` // It also stops after this time without activity; null: it does not, or that is not known.
 	Reason   *string         `json:"reason" table:""`                 // Why it failed, or was not as asked.
 }
 

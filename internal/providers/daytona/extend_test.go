@@ -28,8 +28,11 @@ func TestRefusedTimesToLive(t *testing.T) {
 		hint   string
 		calls  int
 	}{
-		"no time ends it":      {seed: daytonatest.Seed{Endless: true}, life: time.Hour, kind: fault.KindRefused, said: "no end of it is known"},
-		"what is idle ends":    {seed: daytonatest.Seed{Idle: true}, life: time.Hour, kind: fault.KindRefused, said: "it stops after 15m without activity", hint: "any activity puts that off"},
+		"no time ends it": {seed: daytonatest.Seed{Endless: true}, life: time.Hour, kind: fault.KindRefused, said: "no end of it is known"},
+		"what is idle ends": {
+			seed: daytonatest.Seed{Idle: true}, life: time.Hour, kind: fault.KindRefused, said: "it stops after 15m without activity",
+			hint: "any activity puts that off",
+		},
 		"stopped":              {seed: daytonatest.Seed{State: "stopped"}, life: 3 * time.Hour, kind: fault.KindRefused, said: "it is stopped"},
 		"archived":             {seed: daytonatest.Seed{State: "archived"}, life: 3 * time.Hour, kind: fault.KindRefused, said: "it is stopped"},
 		"shorter":              {life: time.Minute, kind: fault.KindRefused, said: "is not later"},

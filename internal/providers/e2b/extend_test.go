@@ -37,10 +37,13 @@ func TestRefusedTimeLimits(t *testing.T) {
 			said   string
 			calls  int
 		}{
-			"beyond the plan":      {life: 26 * time.Hour, kind: fault.KindRefused, said: "Timeout cannot be greater than 24 hours", calls: 1},
-			"paused":               {seed: e2btest.Seed{Paused: true}, life: 2 * time.Hour, kind: fault.KindRefused, said: "it is paused"},
-			"shorter":              {life: time.Minute, kind: fault.KindRefused, said: "is not later"},
-			"paused meanwhile":     {breaks: wiretest.Fault{Status: http.StatusConflict, Body: `{"code":409,"message":"Sandbox is not running"}`}, life: 2 * time.Hour, kind: fault.KindRefused, said: "not running", calls: 1},
+			"beyond the plan": {life: 26 * time.Hour, kind: fault.KindRefused, said: "Timeout cannot be greater than 24 hours", calls: 1},
+			"paused":          {seed: e2btest.Seed{Paused: true}, life: 2 * time.Hour, kind: fault.KindRefused, said: "it is paused"},
+			"shorter":         {life: time.Minute, kind: fault.KindRefused, said: "is not later"},
+			"paused meanwhile": {
+				breaks: wiretest.Fault{Status: http.StatusConflict, Body: `{"code":409,"message":"Sandbox is not running"}`}, life: 2 * time.Hour,
+				kind: fault.KindRefused, said: "not running", calls: 1,
+			},
 			"gone meanwhile":       {breaks: wiretest.Status(http.StatusNotFound), life: 2 * time.Hour, kind: fault.KindNotFound, calls: 1},
 			"an error":             {breaks: wiretest.Status(http.StatusInternalServerError), life: 2 * time.Hour, kind: fault.KindUnavailable, calls: 1},
 			"the key has no right": {breaks: wiretest.Status(http.StatusForbidden), life: 2 * time.Hour, kind: fault.KindAuth, calls: 1},

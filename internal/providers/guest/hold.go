@@ -37,7 +37,8 @@ const holdMargin = 5 * time.Second
 
 // ExtendScript is a script that makes the program of ExtendableHoldArgs wait until a time, by the clock inside.
 func ExtendScript(until time.Time) string {
-	return fmt.Sprintf("date +%%s >/dev/null && cd \"${HOME:-/tmp}\" && mkdir -p .sbx && echo %d >.sbx/until.new && mv -f .sbx/until.new .sbx/until\n", until.Add(holdMargin).Unix())
+	const script = `date +%%s >/dev/null && cd "${HOME:-/tmp}" && mkdir -p .sbx && echo %d >.sbx/until.new && mv -f .sbx/until.new .sbx/until`
+	return fmt.Sprintf(script+"\n", until.Add(holdMargin).Unix())
 }
 
 func holdArgs(script string, ttl time.Duration) []string {

@@ -24,14 +24,25 @@ func TestWhichEndIsMoved(t *testing.T) {
 		kind        fault.Kind
 		said        string
 	}{
-		"a job":                       {seed: kubernetestest.Seed{Kind: "job", Ends: time.Minute}, patched: "/apis/batch/v1/namespaces/{ns}/jobs"},
-		"a sandbox":                   {seed: kubernetestest.Seed{Kind: "sandbox", Ends: time.Minute}, patched: agents},
-		"a claimed one":               {seed: kubernetestest.Seed{Kind: "sandbox"}, claim: kubernetestest.Seed{Ends: time.Minute}, patched: claims},
-		"a claimed one without end":   {seed: kubernetestest.Seed{Kind: "sandbox"}, claim: kubernetestest.Seed{Name: "forever"}, kind: fault.KindRefused, said: "no end of it is known"},
-		"a suspended one":             {seed: kubernetestest.Seed{Kind: "sandbox", Ends: time.Minute, Suspended: true, NoPod: true}, kind: fault.KindRefused, said: "it is paused"},
-		"a job without an end":        {seed: kubernetestest.Seed{Kind: "job"}, kind: fault.KindRefused, said: "no end of it is known"},
-		"a pod":                       {seed: kubernetestest.Seed{Ends: time.Minute}, kind: fault.KindUnsupported, said: "the API only makes the time limit of a Pod shorter"},
-		"one of an older sbx":         {seed: kubernetestest.Seed{Kind: "job", Ends: time.Minute, Annotations: map[string]string{sandbox.LabelRun: "main"}, Command: []string{"sleep", "600"}}, kind: fault.KindUnsupported, said: "an older sbx made it"},
+		"a job":         {seed: kubernetestest.Seed{Kind: "job", Ends: time.Minute}, patched: "/apis/batch/v1/namespaces/{ns}/jobs"},
+		"a sandbox":     {seed: kubernetestest.Seed{Kind: "sandbox", Ends: time.Minute}, patched: agents},
+		"a claimed one": {seed: kubernetestest.Seed{Kind: "sandbox"}, claim: kubernetestest.Seed{Ends: time.Minute}, patched: claims},
+		"a claimed one without end": {
+			seed: kubernetestest.Seed{Kind: "sandbox"}, claim: kubernetestest.Seed{Name: "forever"}, kind: fault.KindRefused,
+			said: "no end of it is known",
+		},
+		"a suspended one": {
+			seed: kubernetestest.Seed{Kind: "sandbox", Ends: time.Minute, Suspended: true, NoPod: true}, kind: fault.KindRefused,
+			said: "it is paused",
+		},
+		"a job without an end": {seed: kubernetestest.Seed{Kind: "job"}, kind: fault.KindRefused, said: "no end of it is known"},
+		"a pod": {
+			seed: kubernetestest.Seed{Ends: time.Minute}, kind: fault.KindUnsupported, said: "the API only makes the time limit of a Pod shorter",
+		},
+		"one of an older sbx": {
+			seed: kubernetestest.Seed{Kind: "job", Ends: time.Minute, Annotations: map[string]string{sandbox.LabelRun: "main"}, Command: []string{"sleep", "600"}},
+			kind: fault.KindUnsupported, said: "an older sbx made it",
+		},
 		"one that ends later already": {seed: kubernetestest.Seed{Kind: "sandbox", Ends: 3 * time.Hour}, kind: fault.KindRefused, said: "is not later"},
 	} {
 		t.Run(name, func(t *testing.T) {

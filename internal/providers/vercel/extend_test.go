@@ -30,13 +30,18 @@ func TestRefusedExtensions(t *testing.T) {
 		said  string
 		calls int
 	}{
-		"beyond the plan":              {life: 2 * time.Hour, kind: fault.KindRefused, said: "sandbox_timeout_invalid", calls: 1},
-		"shorter":                      {life: time.Minute, kind: fault.KindRefused, said: "is not later"},
-		"stopped, with a snapshot":     {seed: verceltest.Seed{Persistent: true, Status: "stopped", Snapshot: "created"}, life: time.Hour, kind: fault.KindRefused, said: "it is stopped"},
+		"beyond the plan": {life: 2 * time.Hour, kind: fault.KindRefused, said: "sandbox_timeout_invalid", calls: 1},
+		"shorter":         {life: time.Minute, kind: fault.KindRefused, said: "is not later"},
+		"stopped, with a snapshot": {
+			seed: verceltest.Seed{Persistent: true, Status: "stopped", Snapshot: "created"}, life: time.Hour, kind: fault.KindRefused,
+			said: "it is stopped",
+		},
 		"stopped for good":             {seed: verceltest.Seed{Status: "stopped"}, life: time.Hour, kind: fault.KindGone, said: "it has ended"},
 		"it is stopping":               {fault: ends, life: 30 * time.Minute, kind: fault.KindRefused, said: "is stopping", calls: 1},
 		"410, and the record says not": {fault: gone, life: 30 * time.Minute, kind: fault.KindUnavailable, said: "its record does not", calls: 1},
-		"throttled":                    {fault: wiretest.TooMany(map[string]string{"Retry-After": "1"}), life: 30 * time.Minute, kind: fault.KindUnavailable, calls: 1},
+		"throttled": {
+			fault: wiretest.TooMany(map[string]string{"Retry-After": "1"}), life: 30 * time.Minute, kind: fault.KindUnavailable, calls: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

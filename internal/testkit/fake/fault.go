@@ -211,7 +211,8 @@ const (
 func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
-		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieDropsLabels, LieKeepsEnd, LieShortens, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieDropsLabels, LieKeepsEnd, LieShortens,
+		LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
 		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands, LieLogsLooks,
 	}
 }
