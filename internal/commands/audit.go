@@ -30,8 +30,8 @@ func newAudit(d *Deps) *cobra.Command {
 		Use:     "audit [REF|TASK|RUN]",
 		GroupID: groupLook,
 		Short:   "List what was terminated, by whom, why, and the outcome",
-		Long: "List every request to terminate or delete a sandbox, and every repair of a record: who\n" +
-			"made it, with which verb, why, and the outcome. Newest first.\n\n" +
+		Long: "List every request to terminate, delete or extend a sandbox, and every repair of a record:\n" +
+			"who made it, with which verb, why, and the outcome. Newest first.\n\n" +
 			"It is read from the journals of this machine, which are written before each request, and\n" +
 			"from what other hosts have reported to a shared store (store.url). An outcome that no\n" +
 			"journal knows is `unknown` (empty in a pipe, null in JSON): the run was interrupted.\n" +
@@ -81,7 +81,7 @@ func (o auditOptions) readRequest(args []string, now time.Time) (recall.AuditReq
 	}
 	for _, word := range o.verbs {
 		if !slices.Contains(recall.AuditVerbs(), word) {
-			return req, fault.Usage("--verb: %q is not a verb that terminates", word).WithHint("%s", fault.Meant(word, recall.AuditVerbs()))
+			return req, fault.Usage("--verb: %q is not a verb of which a journal tells", word).WithHint("%s", fault.Meant(word, recall.AuditVerbs()))
 		}
 	}
 	for _, word := range o.outcomes {

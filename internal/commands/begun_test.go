@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,16 +42,23 @@ func TestTheBeginningOfAnIDIsAskedFor(t *testing.T) {
 		"keep k3v9 ":                    {tty: true, stdin: "y\n", asked: 1},
 		"keep k3v9  ":                   {tty: true, stdin: "no\n", code: 11},
 		"keep prod/worker":              {asked: 1},
+		"extend k3v9 --ttl 1h":          {code: 2},
+		"extend prod/k3v9 --ttl 1h":     {code: 2},
+		"extend k3v9 --ttl 1h --yes":    {code: 2, tty: true},
+		"extend k3v9 --ttl 1h ":         {tty: true, stdin: "y\n", asked: 1},
+		"extend k3v9 --ttl 1h  ":        {tty: true, stdin: "no\n", code: 11},
+		"extend prod/worker --ttl 1h":   {asked: 1},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			named := running("other123", time.Hour)
+			begun, named := running("k3v9x2mq", time.Hour), running("other123", time.Hour)
 			named.Sandbox.Name = "worker"
-			b, p := oneFake(running("k3v9x2mq", time.Hour), named)
+			begun.Sandbox.ExpiresAt, named.Sandbox.ExpiresAt = noon.Add(time.Minute), noon.Add(time.Minute)
+			b, p := oneFake(begun, named)
 			b.tty, b.stdin = tc.tty, tc.stdin
 			r := b.run(t, line)
 			assert.Equal(t, tc.code, r.code, r.stderr)
-			assert.Len(t, append(p.Calls(fake.OpTerminate), p.Calls(fake.OpLabels)...), tc.asked)
+			assert.Len(t, slices.Concat(p.Calls(fake.OpTerminate), p.Calls(fake.OpLabels), p.Calls(fake.OpExtend)), tc.asked)
 			switch {
 			case tc.code == 2, tc.code == 3:
 				assert.Contains(t, r.stderr, "is only the beginning of an id")

@@ -15,7 +15,7 @@ import (
 func TestNoFlagMayBeGivenEmpty(t *testing.T) {
 	t.Parallel()
 	args := map[string]string{
-		"create": "-- true", "events": "-", "events compare": "- -", "exec": "prod/aaaa -- true", "inspect": "prod/aaaa", "keep": "prod/aaaa", "logs": "prod/aaaa", "shell": "prod/aaaa", "terminate": "prod/aaaa", "wait": "prod/aaaa",
+		"create": "-- true", "events": "-", "events compare": "- -", "exec": "prod/aaaa -- true", "inspect": "prod/aaaa", "keep": "prod/aaaa", "extend": "prod/aaaa", "logs": "prod/aaaa", "shell": "prod/aaaa", "terminate": "prod/aaaa", "wait": "prod/aaaa",
 		"completion": "bash", "cleanup show": "r-1",
 		"runbook show": "state-drift", "runbook run": "state-drift", "runbook new": "mine",
 		"incident note": "x", "run": "-- true", "stop": "t-abcd", "tasks show": "t-abcd", "resume": "t-abcd -- true",

@@ -31,7 +31,7 @@ func familiarFlags() map[string][]string {
 		"mem": {"--memory"}, "m": {"--memory"}, "max": {"--max-delete"},
 		"profile": {"--provider"}, "p": {"--provider"}, "context": {"--provider"}, "namespace": {"--provider"},
 		"field-selector": {"--where"}, "sort-by": {"--sort"}, "grace-period": {"--grace"}, "tail": {"--limit"},
-		"d": {"--detach"}, "e": {"--env"}, "interval": {"--every"},
+		"for": {"--ttl"}, "d": {"--detach"}, "e": {"--env"}, "interval": {"--every"},
 	}
 }
 

@@ -89,6 +89,7 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newResume,
 		newWait,
 		newKeep,
+		newExtend,
 		newTerminate,
 		newCleanup,
 		newReconcile,

@@ -39,7 +39,7 @@ func familiarVerbs() map[string]familiarVerb {
 	diagnosis := familiarVerb{verb: "diagnose"}
 	compare := familiarVerb{verb: "events compare", needs: "A.jsonl B.jsonl"}
 	pause := familiarVerb{say: "sbx pauses nothing: `sbx terminate REF` ends one and keeps what its provider can keep, `sbx keep REF` protects it from cleanups"}
-	extend := familiarVerb{say: "a lifetime is set at the create, `sbx create --ttl 1h -- COMMAND`; `sbx keep REF` protects one from cleanups, not from its provider's limit"}
+	extend := familiarVerb{verb: "extend", needs: "REF --ttl 1h"}
 	snapshot := familiarVerb{say: "sbx makes no snapshots; `sbx create --snapshot NAME -- COMMAND` starts from one"}
 	update := familiarVerb{say: "sbx is updated as it was installed; `sbx version` says which one this is"}
 	login := familiarVerb{say: "keys come from the environment or the configuration: `sbx config init --type TYPE` writes a profile, `sbx doctor` tests it"}
@@ -60,7 +60,7 @@ func familiarVerbs() map[string]familiarVerb {
 		"check": setup, "health": setup, "whoami": setup, "auth": login, "login": login,
 		"init":  {verb: "config init"},
 		"pause": pause, "unpause": pause, "suspend": pause, "freeze": pause, "hibernate": pause,
-		"extend": extend, "renew": extend, "snapshot": snapshot, "checkpoint": snapshot, "commit": snapshot,
+		"renew": extend, "prolong": extend, "snapshot": snapshot, "checkpoint": snapshot, "commit": snapshot,
 		"update": update, "upgrade": update, "self-update": update, "restart": restart, "reboot": restart,
 		"protect": keep, "pin": keep, "cordon": keep, "unkeep": unkeep, "unprotect": unkeep, "unpin": unkeep, "uncordon": unkeep,
 		"debug": diagnosis, "why": diagnosis, "explain": diagnosis, "quota": setup, "quotas": setup, "compare": compare, "diff": compare,

@@ -124,7 +124,7 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"cleanup all":                              "`sbx cleanup --older-than 10m` prints a plan",
 		"cleanup --yes true":                       "`sbx cleanup --yes`",
 		"pause local/x":                            "sbx pauses nothing: `sbx terminate REF`",
-		"extend local/x --ttl 1h":                  "`sbx create --ttl 1h -- COMMAND`",
+		"renew local/x --ttl 1h":                   "`sbx extend local/x --ttl 1h`",
 		"snapshot local/x":                         "`sbx create --snapshot NAME -- COMMAND`",
 		"update":                                   "`sbx version`",
 		"login":                                    "`sbx config init --type TYPE`",

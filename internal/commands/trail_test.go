@@ -174,7 +174,7 @@ func TestAFullDiskKeepsNoSandboxAlive(t *testing.T) {
 	}
 	r := b.run(t, "terminate prod/aaaa")
 	assert.Equal(t, 0, r.code, r.stderr)
-	assert.Contains(t, r.stderr, "this termination is not in the journal: no space left on device")
+	assert.Contains(t, r.stderr, "what is done is not in the journal: no space left on device")
 	assert.Len(t, p.Calls(fake.OpTerminate), 1)
 }
 

@@ -161,7 +161,7 @@ func documents() map[string]string {
 	return map[string]string{
 		"ls": "ls", "stats": "stats", "diagnose": "diagnose", "verify": "verify", "dashboard": "dashboard --once", "top": "top --samples 1", "drill": "drill --clean",
 		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a", "events": "events session.jsonl", "events compare": "events compare good.jsonl bad.jsonl",
-		"wait": "wait local/k3v9x2mq7a --for running", "create": "create -- sleep 1", "keep": "keep local/k3v9x2mq7a", "terminate": "terminate local/k3v9x2mq7a",
+		"wait": "wait local/k3v9x2mq7a --for running", "create": "create -- sleep 1", "keep": "keep local/k3v9x2mq7a", "extend": "extend local/k3v9x2mq7a --ttl 1000h", "terminate": "terminate local/k3v9x2mq7a",
 		"cron print": "cron print", "cron check": "cron check",
 		"doctor": "doctor", "providers": "providers", "version": "version",
 		"cleanup": "cleanup", "cleanup runs": "cleanup runs", "cleanup status": "cleanup status", "cleanup show": "cleanup show r-nosuch",

@@ -44,6 +44,7 @@ func documented() map[string]document {
 		"audit":           {"audit", form[listOf[views.ActItem]]()},
 		"wait":            {"wait", form[itemOf[views.SandboxItem]]()},
 		"keep":            {"keep", form[listOf[views.KeepItem]]()},
+		"extend":          {"extend", form[plannedListOf[views.ExtendItem]]()},
 		"terminate":       {"terminate", form[plannedListOf[views.EndingItem]]()},
 		"cleanup":         {"cleanup", form[plannedListOf[views.EndingItem]]()},
 		"cleanup.runs":    {"cleanup runs", form[listOf[views.RunItem]]()},
@@ -81,6 +82,7 @@ func besideItems() map[string]reflect.Type {
 	return map[string]reflect.Type{
 		"ls":             form[views.ListKeys](),
 		"stats":          form[views.StatsKeys](),
+		"extend":         form[views.TerminateKeys](),
 		"terminate":      form[views.TerminateKeys](),
 		"cleanup":        form[views.CleanupKeys](),
 		"reconcile":      form[views.ReconcileKeys](),

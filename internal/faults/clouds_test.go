@@ -60,6 +60,9 @@ type cloud struct {
 	// works makes the program of a sandbox work, or makes the sandbox stuck by a verdict that the program has for the
 	// provider.
 	works  func(id string, does bool)
+	extend string                  // the route that moves an end; "" = there is none
+	ends   func() string           // one more sandbox, which ends in half an hour
+	keeps  func(does bool)         // a later end is acknowledged from now on, and does not happen
 	costly bool                    // each look runs real processes
 	idles  func(id string)         // from now on it uses no processor time; nil = works decides
 	looks  []string                // routes inside that only a look reads
@@ -103,6 +106,8 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 		orphans:     func() { f.Change(func(o *e2btest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(lasting)
+	c.extend, c.ends = "POST /sandboxes/{id}/timeout", func() string { return f.Add(e2btest.Seed{Left: 30 * time.Minute}) }
+	c.keeps = func(does bool) { f.Change(func(o *e2btest.Options) { o.KeepsEnd = does }) }
 	c.count, c.kind, c.settings = f.Running, kind, e2btest.Settings("http://e2b")
 	c.more = map[source][]string{sourceHost: {"GET /health"}}
 	c.stops = []string{`"state":"running"`, `"state":"paused"`}
@@ -129,6 +134,8 @@ func onDaytona(t wiretest.T) *cloud {
 		orphans:     func() { f.Change(func(o *daytonatest.Options) { o.Hides = true }) },
 	}
 	f.Add(lasting)
+	c.extend, c.ends = "POST /api/sandbox/{id}/ttl/{minutes}", func() string { return f.Add(daytonatest.Seed{Left: 30 * time.Minute}) }
+	c.keeps = func(does bool) { f.Change(func(o *daytonatest.Options) { o.KeepsEnd = does }) }
 	c.count, c.kind, c.settings = f.Running, daytona.Type(), daytonatest.Settings("http://daytona/api")
 	c.stops = []string{`"state":"started"`, `"state":"stopped"`, `"state":"stopping"`, `"state":"stopped"`, `"desiredState":"started"`, `"desiredState":"stopped"`}
 	c.add = func(age time.Duration, labels map[string]string) string {
@@ -186,6 +193,8 @@ func onKubernetes(t wiretest.T) *cloud {
 		orphans:     func() { f.Change(func(o *kubernetestest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(kubernetestest.Seed{})
+	c.extend, c.ends = "PATCH /apis/batch/v1/namespaces/{ns}/jobs/{name}", func() string { return f.Add(kubernetestest.Seed{Kind: "job", Ends: 30 * time.Minute}) }
+	c.keeps = func(does bool) { f.Change(func(o *kubernetestest.Options) { o.KeepsEnd = does }) }
 	c.count, c.kind, c.settings = f.Running, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes")
 	c.stops = []string{`"phase":"Running"`, `"phase":"Succeeded"`}
 	c.add = func(age time.Duration, labels map[string]string) string {
@@ -216,6 +225,8 @@ func onVercel(t wiretest.T) *cloud {
 		orphans:     func() { f.Change(func(o *verceltest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(lasting)
+	c.extend, c.ends = "POST /v2/sandboxes/sessions/{id}/extend-timeout", func() string { return f.Add(verceltest.Seed{Left: 30 * time.Minute}) }
+	c.keeps = func(does bool) { f.Change(func(o *verceltest.Options) { o.KeepsEnd = does }) }
 	c.count, c.kind, c.settings = f.Running, vercel.Type(), verceltest.Settings("http://vercel")
 	c.stops = []string{`"status":"running"`, `"status":"stopped"`, `"status":"stopping"`, `"status":"stopped"`}
 	c.more = map[source][]string{sourceHost: {"GET /v2/sandboxes/{name}"}}

@@ -77,6 +77,16 @@ func Refused(status int) bool {
 	return status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && status != http.StatusRequestTimeout
 }
 
+// RefusesChange says that an answer refuses a change of an object for good: it is beyond a limit, or the object is in
+// another state.
+func RefusesChange(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
 // KindOfRefusal is KindOf for a request that creates an object: the request is invalid, the
 // account has reached a limit, or a retry may succeed.
 func KindOfRefusal(status int) fault.Kind {

@@ -347,6 +347,7 @@ func Abilities() []Ability {
 		{"records", hasAbility[Recorder]},
 		{"verify", hasAbility[Verifier]},
 		{"labels", hasAbility[LabelEditor]},
+		{"extend", hasAbility[Extender]},
 		{"cleanup", hasAbility[ProviderCleaner]},
 		{"sweep", hasAbility[Sweeper]},
 		{"doctor", hasAbility[Checker]},

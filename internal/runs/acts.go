@@ -7,7 +7,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Act is one destructive action on record: the end of a sandbox, or a change of its record. A
+// Act is one action on record: the end of a sandbox, a later end, or a change of its record. A
 // request that was sent again by a resume is another act.
 type Act struct {
 	At        time.Time       `json:"at"` // of the request
@@ -18,7 +18,7 @@ type Act struct {
 	Ref       sandbox.Ref     `json:"ref"`
 	Name      string          `json:"name,omitempty"`
 	TaskID    string          `json:"task_id,omitempty"`
-	Action    string          `json:"action"`            // ActTerminate, ActDelete, or what reconcile did to a record
+	Action    string          `json:"action"`            // ActTerminate, ActDelete, ActExtend, or what reconcile did to a record
 	Reason    string          `json:"reason,omitempty"`  // why it was requested
 	Cause     sandbox.Cause   `json:"cause,omitempty"`   // by the judgement before it; "" = none is known
 	Outcome   sandbox.Outcome `json:"outcome,omitempty"` // "" = not known: the run was interrupted

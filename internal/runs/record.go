@@ -27,7 +27,7 @@ const (
 	EntryConclusion = "end"    // Conclusion: nothing is left to do
 )
 
-// The verbs whose runs end sandboxes or change records.
+// The verbs whose runs end sandboxes, move their ends or change records.
 const (
 	VerbCleanup   = "cleanup"
 	VerbReconcile = "reconcile"
@@ -36,12 +36,14 @@ const (
 	VerbTask      = "task"
 	VerbDrill     = "drill"
 	VerbSweep     = "sweep" // of what a dead process has left
+	VerbExtend    = "extend"
 )
 
-// The actions on a sandbox that end it. Others change its record.
+// The actions on a sandbox. Those that are not here change its record.
 const (
 	ActTerminate = "terminate"
 	ActDelete    = "delete" // what is left of it is deleted too
+	ActExtend    = "extend" // its end is moved
 )
 
 // Actor is the process of a run.
@@ -137,7 +139,7 @@ type Intent struct {
 	LogsError      string            `json:"logs_error,omitempty"` // why lines are missing
 	Delete         bool              `json:"delete"`               // whether it is to be deleted
 	// Action, Class, Cause, Reason and the evidence of both sides are those of a reconcile, which also
-	// changes records; "" = to end it.
+	// changes records, or of an extension; "" = to end it.
 	Action  string             `json:"action,omitempty"`
 	Class   string             `json:"class,omitempty"`
 	Cause   string             `json:"cause,omitempty"`

@@ -132,7 +132,7 @@ func (w *Writer) afterAppend(err error) error {
 		return err
 	}
 	if first && w.Warn != nil {
-		w.Warn("this termination is not in the journal: " + err.Error())
+		w.Warn("what is done is not in the journal: " + err.Error())
 	}
 	return nil
 }

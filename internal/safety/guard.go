@@ -165,6 +165,9 @@ func Ending() Effect { return Effect{"sandboxes", "would end"} }
 // Marking is the effect of marking records as ended.
 func Marking() Effect { return Effect{"records", "would be marked as ended"} }
 
+// Extending counts sandboxes that would live longer, and cost more.
+func Extending() Effect { return Effect{"sandboxes", "would live longer"} }
+
 // Acting counts rows of either kind.
 func Acting() Effect { return Effect{"rows", "would be changed"} }
 
@@ -216,11 +219,14 @@ func Unnamed(chosen []Choice) int {
 	return len(chosen)
 }
 
-// UnaskedGuard bounds what ends by name without a question.
-func UnaskedGuard(n int, allowed bool, spread string) Guard {
+// UnaskedGuard bounds what ends or lives longer by name without a question.
+func UnaskedGuard(n int, allowed bool, spread string, e Effect) Guard {
+	if e == Ending() {
+		e.verb = "would be terminated"
+	}
 	return Guard{
 		Name: guardUnasked, Limit: MaxUnasked, Value: float64(n), OK: allowed || n <= MaxUnasked,
-		Objection: fmt.Sprintf("%d sandboxes would be terminated: %s", n, spread),
+		Objection: fmt.Sprintf("%d %s %s: %s", n, e.noun, e.verb, spread),
 		Answer:    strconv.Itoa(n),
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Equal reports whether two records say the same, in every field. Who reads a fleet again and again keeps one of them.
 func (s *Sandbox) Equal(o *Sandbox) bool {
-	return s.texts() == o.texts() && s.times() == o.times() && s.ClockSkew == o.ClockSkew &&
+	return s.texts() == o.texts() && s.times() == o.times() && s.ClockSkew == o.ClockSkew && s.IdleStop == o.IdleStop &&
 		sameAmount(s.Limits.MemoryBytes, o.Limits.MemoryBytes) && sameAmount(s.Limits.CPU, o.Limits.CPU) &&
 		sameAmount(s.Limits.DiskBytes, o.Limits.DiskBytes) && sameAmount(s.Limits.PIDs, o.Limits.PIDs) &&
 		(s.Labels == nil) == (o.Labels == nil) && maps.Equal(s.Labels, o.Labels) &&

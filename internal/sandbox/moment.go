@@ -48,6 +48,31 @@ func ParseMoment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, RefuseMeasure(text, "a date or time", "it is neither a time nor a duration", howMoment)
 }
 
+const howFuture = "2026-11-22T18:00Z, 2026-11-22, or 18:00 for a time of today (UTC)"
+
+// ParseFuture reads a point in time that is to come, in the forms of ParseMoment: RFC 3339, a date (its first moment), a
+// date with a time, or a time of today. What has passed is refused, and so is a duration, which has a flag of its own.
+func ParseFuture(text string, now time.Time) (time.Time, error) {
+	at, ok := ParseTime(text)
+	for _, layout := range []string{"15:04", time.TimeOnly} {
+		if of, err := time.Parse(layout, text); err == nil {
+			now := now.UTC()
+			at, ok = time.Date(now.Year(), now.Month(), now.Day(), of.Hour(), of.Minute(), of.Second(), 0, time.UTC), true
+		}
+	}
+	switch _, err := ParseDuration(text); {
+	case !ok && err == nil:
+		return time.Time{}, RefuseMeasure(text, "a date or time", "it is a duration", howFuture)
+	case !ok:
+		return time.Time{}, RefuseMeasure(text, "a date or time", "it cannot be read as one", howFuture)
+	case !at.After(now):
+		return time.Time{}, RefuseMeasure(text, "a time to come", "it has passed: it is now "+now.UTC().Format(time.RFC3339), howFuture)
+	case at.Sub(now) > maxDuration:
+		return time.Time{}, RefuseMeasure(text, "a time to come", "it is more than ten years away", howFuture)
+	}
+	return at, nil
+}
+
 // ParseTime reads a point in time that no clock is needed for: RFC 3339, also without seconds, a
 // date, or a date with a time; without a zone in UTC.
 func ParseTime(text string) (time.Time, bool) {

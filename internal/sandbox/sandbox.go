@@ -30,7 +30,8 @@ type Sandbox struct {
 	EndsBy         time.Time // while it is terminating: when its own grace is over, by its provider; zero where it is not reported
 	EndingSeenAt   time.Time // the first look of sbx since which every complete listing has shown it as terminating; zero = none
 	EndedAt        time.Time
-	Activity       Verdict // whether it shows life now; Unknown without a source
+	IdleStop       time.Duration // after this time without activity its provider stops it; 0 = it does not, or it is not reported
+	Activity       Verdict       // whether it shows life now; Unknown without a source
 
 	// ClockSkew is how far the clock of these times is ahead of this machine's, by the
 	// provider's last answer; 0 = they agree, or it is not known.

@@ -95,6 +95,27 @@ func FuzzParseSize(f *testing.F) {
 }
 
 // TestParseMoment: what a person writes, at noon of a Friday.
+func TestParseFuture(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("somewhere", 3600)) // 11:00 UTC
+	for text, want := range map[string]time.Time{
+		"2026-11-20T12:00:00Z": time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), "2026-11-20T15:00:00+02:00": time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC),
+		"2026-11-21": time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "18:00": time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC),
+		"18:00:30": time.Date(2026, 11, 20, 18, 0, 30, 0, time.UTC), "2026-11-20 18:30": time.Date(2026, 11, 20, 18, 30, 0, 0, time.UTC),
+	} {
+		at, err := sandbox.ParseFuture(text, now)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, at, text)
+	}
+	for text, says := range map[string]string{
+		"10:00": "it has passed: it is now 2026-11-20T11:00:00Z", "2026-11-20": "it has passed", "1h": "it is a duration", "tomorrow": "it cannot be read as one",
+		"": "is a shell variable unset?", "2056-01-01": "more than ten years away", "11:00": "it has passed",
+	} {
+		_, err := sandbox.ParseFuture(text, now)
+		require.ErrorContains(t, err, says, text)
+	}
+}
+
 func TestParseMoment(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("somewhere", 3600)) // 11:00 UTC

@@ -11,13 +11,13 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ActItem is one request to terminate or delete a sandbox, or one repair of a record.
+// ActItem is one request to terminate, delete or extend a sandbox, or one repair of a record.
 type ActItem struct {
 	At        time.Time        `json:"at" table:""`                   // When it was requested.
 	Actor     string           `json:"actor" table:""`                // The user who requested it.
 	Host      string           `json:"host" table:",wide"`            // The host on which they did.
-	Verb      string           `json:"verb" table:""`                 // The verb: terminate, cleanup, reconcile, task, stop, drill, or sweep (a supervisor that had died).
-	Action    string           `json:"action" table:",wide"`          // terminate, delete, or what reconcile did to a record: mark_terminated, adopt.
+	Verb      string           `json:"verb" table:""`                 // The verb: terminate, cleanup, reconcile, task, stop, drill, sweep (a supervisor that had died), or extend.
+	Action    string           `json:"action" table:",wide"`          // terminate, delete, extend, or what reconcile did to a record: mark_terminated, adopt.
 	Ref       string           `json:"ref" table:""`                  // PROFILE/ID.
 	Name      string           `json:"name" table:",wide"`            // Its name, if it had one.
 	TaskID    string           `json:"task_id" table:"TASK,wide"`     // Its task, if known.
@@ -52,7 +52,7 @@ func actItem(a runs.Act) ActItem {
 
 // verbText names the action too, where it is not the usual one.
 func verbText(a runs.Act) string {
-	if a.Action == runs.ActTerminate {
+	if a.Action == runs.ActTerminate || a.Action == a.Verb {
 		return a.Verb
 	}
 	return a.Verb + " (" + strings.ReplaceAll(a.Action, "_", " ") + ")"
@@ -74,7 +74,7 @@ func outcomeTone(a runs.Act) output.Tone {
 
 // ShowAudit lists acts, and says of which runs they are not known.
 func ShowAudit(p *output.Printer, schema string, r *recall.AuditResult, req recall.AuditRequest) error {
-	empty := "nothing was terminated, deleted or repaired"
+	empty := "nothing was terminated, deleted, extended or repaired"
 	if req.Chooses() {
 		empty = "no act matches"
 	}

@@ -215,7 +215,7 @@ func (w *reportPage) writeActs() {
 		w.line("and %d more: `sbx audit` lists all.\n", more)
 	}
 	if len(records) > 0 {
-		w.line("Records: %s: `sbx audit` lists them.\n", mdText(sandbox.FormatCounts(records)))
+		w.line("Records and later ends: %s: `sbx audit` lists them.\n", mdText(sandbox.FormatCounts(records)))
 	}
 }
 

@@ -50,10 +50,12 @@ func Terminate(ctx context.Context, env *ops.Env, req TerminateRequest, watch op
 	return act.Do(ctx, watch, allowed), nil
 }
 
-// termination is one run that ends sandboxes by name.
+// termination is one run that ends sandboxes by name, or part of one that extends them.
 type termination struct {
 	env     *ops.Env
 	req     TerminateRequest
+	effect  safety.Effect // on its targets
+	sort    func() (selected, kept []ops.PlannedEnd)
 	id      string
 	config  *config.Config
 	fleet   *fleet.Fleet
@@ -88,7 +90,7 @@ func (t *termination) findTargets(ctx context.Context) (err error) {
 	}
 	t.held = t.env.Leases(ctx)
 	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{
-		Destructive: true, Typed: append([]string{}, t.req.Typed...), Full: !t.req.Shown && (t.req.Yes || t.req.Unattended),
+		Destructive: t.effect == safety.Ending(), Typed: append([]string{}, t.req.Typed...), Full: !t.req.Shown && (t.req.Yes || t.req.Unattended),
 	})
 	t.addTargets(found)
 	if cause := ops.EndCause(ctx, err); cause != nil {

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -21,17 +22,21 @@ func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest) (*op
 	if err := env.MayChange(); err != nil && !req.Shown {
 		return nil, err
 	}
-	t := &termination{env: env, req: req, id: env.RunID()}
-	act := &ops.Act{
-		Verb: "terminate", RunID: t.id, At: env.Now(), Line: req.Line, Named: req.Production, Guards: []safety.Guard{}, Refused: env.MayChange(),
-		Execute: t.execute, Rehearse: t.rehearse,
-	}
+	t := &termination{env: env, req: req, id: env.RunID(), effect: safety.Ending()}
+	t.sort = t.plannedEnds
+	return t.plan(ctx, &ops.Act{Verb: runs.VerbTerminate, Execute: t.execute, Rehearse: t.rehearse})
+}
+
+// plan fills in an act of a verb that takes references: its targets, its limits and what it asks.
+func (t *termination) plan(ctx context.Context, act *ops.Act) (*ops.Act, error) {
+	act.RunID, act.At, act.Line, act.Named = t.id, t.env.Now(), t.req.Line, t.req.Production
+	act.Guards, act.Refused = []safety.Guard{}, t.env.MayChange()
 	failed := t.findTargets(ctx)
 	if fault.KindOf(failed) == fault.KindUsage {
 		return nil, failed
 	}
 	act.Errors = append(t.lost, failed)
-	act.Targets, act.Kept = t.plannedEnds()
+	act.Targets, act.Kept = t.sort()
 	if failed != nil {
 		act.Refused, act.Verdict, act.Failed = ops.CauseOr(ctx, failed), failed, failed
 		return act, nil
@@ -40,10 +45,11 @@ func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest) (*op
 	if kind := fault.KindOf(act.Verdict); len(t.targets) == 0 && kind != fault.KindNone && kind != fault.KindNotFound && kind != fault.KindGone {
 		act.Failed = act.Verdict
 	}
-	if req.Shown {
-		act.Rehearse(ctx, act)
-	} else {
+	switch {
+	case !t.req.Shown:
 		t.ask(act)
+	case act.Rehearse != nil:
+		act.Rehearse(ctx, act)
 	}
 	return act, nil
 }
@@ -51,11 +57,11 @@ func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest) (*op
 // runGuards are the limits of this run. What a person could still allow by an answer is not
 // ok before that.
 func (t *termination) runGuards() []safety.Guard {
-	out := []safety.Guard{safety.UnaskedGuard(len(t.targets), t.req.Yes, t.countsByProfile())}
+	out := []safety.Guard{safety.UnaskedGuard(len(t.targets), t.req.Yes, t.countsByProfile(), t.effect)}
 	for _, name := range t.targetProfiles() {
 		chosen := t.choicesOf(name)
 		if t.limits.IsProduction(name) {
-			out = append(out, t.limits.ProductionGuard(name, safety.Unnamed(chosen), safety.Ending()))
+			out = append(out, t.limits.ProductionGuard(name, safety.Unnamed(chosen), t.effect))
 		}
 		if skew, _ := t.fleet.Skew(name); skew != 0 && slices.Contains(chosen, safety.ByRule) {
 			g := safety.ClockGuard(name, skew)
@@ -115,7 +121,7 @@ func (t *termination) ask(act *ops.Act) {
 		least = safety.AskYes
 	}
 	for _, word := range safety.Answers(least, counted, names) {
-		question := ops.AskEnd(word, "")
+		question := ops.NewQuestion(word, act.Verb+" them")
 		if g, is := guards[word]; is {
 			question.Objection, question.Refusal = g.Objection, t.guardRefusal(g)
 		}

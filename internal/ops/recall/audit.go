@@ -35,7 +35,7 @@ type AuditResult struct {
 	Errors     []error // the journals that cannot be read or trusted
 }
 
-// Audit lists what sbx terminated, deleted or changed in records: from the journals of this
+// Audit lists what sbx terminated, deleted, extended or changed in records: from the journals of this
 // machine, and what other hosts have reported to a store that is shared.
 func Audit(ctx context.Context, env *ops.Env, req AuditRequest) (*AuditResult, error) {
 	if err := env.RequireState(); err != nil {
@@ -165,5 +165,5 @@ func (r AuditRequest) Chooses() bool {
 
 // AuditVerbs are the verbs of which a journal tells.
 func AuditVerbs() []string {
-	return []string{runs.VerbCleanup, runs.VerbReconcile, runs.VerbTerminate, runs.VerbTask, runs.VerbStop, runs.VerbDrill, runs.VerbSweep}
+	return []string{runs.VerbCleanup, runs.VerbReconcile, runs.VerbTerminate, runs.VerbTask, runs.VerbStop, runs.VerbDrill, runs.VerbSweep, runs.VerbExtend}
 }

@@ -60,6 +60,7 @@ var (
 	_ providers.QuotaReader   = (*Client)(nil)
 	_ providers.Verifier      = (*Client)(nil)
 	_ providers.LabelEditor   = (*Client)(nil)
+	_ providers.Extender      = (*Client)(nil)
 	_ providers.Checker       = (*Client)(nil)
 	_ providers.Clock         = (*Client)(nil)
 	_ providers.Explainer     = (*Client)(nil)

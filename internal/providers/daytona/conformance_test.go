@@ -75,7 +75,19 @@ func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	providertest.RunLies(t, time.Second, map[string]providertest.Lie{
 		"says yes and does nothing": {Config: subject(daytonatest.Options{Deaf: true}), Check: "terminate_ends"},
 		"reading lengthens a life":  {Config: subject(daytonatest.Options{Touches: true}), Check: "reading_changes_nothing"},
-		"a cursor comes again":      {Config: subject(daytonatest.Options{Loops: true}), Check: "list_reads_every_page_once"},
+		"a later end is not kept": {
+			Config: subject(daytonatest.Options{KeepsEnd: true}), Check: "extend_moves_the_end_and_never_shortens",
+			Said: "another read shows the later end",
+		},
+		"a later end is an earlier": {
+			Config: subject(daytonatest.Options{Shortens: true}), Check: "extend_moves_the_end_and_never_shortens",
+			Said: "another read shows the later end",
+		},
+		"a later end is cut short": {
+			Config: subject(daytonatest.Options{Longest: 15 * time.Minute}), Check: "extend_moves_the_end_and_never_shortens",
+			Said: "another read shows the later end",
+		},
+		"a cursor comes again": {Config: subject(daytonatest.Options{Loops: true}), Check: "list_reads_every_page_once"},
 	})
 }
 

@@ -25,10 +25,15 @@ func (c *Client) EditLabels(ctx context.Context, id string, edit func(labels map
 	_, err = c.API.JSON(ctx, httpx.Request{
 		Op: op, Method: http.MethodPut, Path: httpx.Path("sandbox", w.ID, "labels"), JSON: map[string]any{"labels": labels},
 	}, &stored)
-	if httpx.Status(err) == http.StatusForbidden {
-		err = c.Fault(fault.KindAuth, op, "%w", err).WithHint(
-			"the API key needs the permission write:sandboxes; `sbx doctor --provider %s` shows what it has", c.Profile,
-		)
+	return labels, c.withRight(op, err)
+}
+
+// withRight names the right that a refused write needs.
+func (c *Client) withRight(op string, err error) error {
+	if httpx.Status(err) != http.StatusForbidden {
+		return err
 	}
-	return labels, err
+	return c.Fault(fault.KindAuth, op, "%w", err).WithHint(
+		"the API key needs the permission write:sandboxes; `sbx doctor --provider %s` shows what it has", c.Profile,
+	)
 }

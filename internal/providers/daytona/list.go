@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -107,6 +108,9 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 		CreatedAt: providers.ValidTime(w.CreatedAt), LastActivityAt: providers.ValidTime(w.LastActivityAt), ActivityBasis: sandbox.BasisRequests, ExpiresAt: providers.ValidTime(w.AutoDestroyAt), Activity: sandbox.Unknown,
 		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[sandbox.LabelTask], AgentType: w.Labels[sandbox.LabelAgentType],
 		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
+	}
+	if idle := w.AutoStopInterval; idle != nil && *idle > 0 && *idle < 1<<20 {
+		s.IdleStop = time.Duration(*idle * float64(time.Minute))
 	}
 	if s.Name == s.ID { // it has no name
 		s.Name = ""

@@ -111,6 +111,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 			"activity": "the engine reports no activity",
 			"records":  "the provider's own list is the only source",
 			"labels":   "the engine cannot change the labels of a container",
+			"extend":   "the engine has no time limit, and one that sbx made ends with its main program, at the time it was made with; `sbx create --ttl` makes another",
 		},
 	}
 	lookup := d.Lookup

@@ -58,6 +58,7 @@ var (
 	_ providers.EventReader        = (*Client)(nil)
 	_ providers.ExitReader         = (*Client)(nil)
 	_ providers.Verifier           = (*Client)(nil)
+	_ providers.Extender           = (*Client)(nil)
 	_ providers.Checker            = (*Client)(nil)
 	_ providers.Clock              = (*Client)(nil)
 	_ providers.Explainer          = (*Client)(nil)

@@ -77,6 +77,9 @@ func TestLiarsTurnTheSuiteRed(t *testing.T) {
 		lies[kind.Name+" hides the last row"] = lie(e2btest.Options{HidesLast: true}, "list_reads_every_page_once", "4 of 5 running")
 		lies[kind.Name+" a page token comes again"] = lie(e2btest.Options{Loops: true}, "list_reads_every_page_once", "a page token occurred twice")
 		lies[kind.Name+" reading wakes"] = lie(e2btest.Options{Wakes: true}, "reading_wakes_nothing", "a read woke a paused sandbox")
+		const extends, says = "extend_moves_the_end_and_never_shortens", "another read shows the later end"
+		lies[kind.Name+" a later end is not kept"] = lie(e2btest.Options{KeepsEnd: true}, extends, says)
+		lies[kind.Name+" a later end is an earlier one"] = lie(e2btest.Options{Shortens: true}, extends, says)
 		lies[kind.Name+" reading lengthens a life"] = lie(e2btest.Options{Lengthens: true}, "reading_changes_nothing", "a read changed the sandbox's life")
 	}
 	providertest.RunLies(t, 3*time.Second, lies)

@@ -84,7 +84,11 @@ func TestLiarsTurnTheSuiteRed(t *testing.T) {
 		"says yes and does nothing":          {Config: subject(kubernetestest.Options{Deaf: true}), Check: "terminate_ends"},
 		"what has ended is shown as running": {Config: subject(kubernetestest.Options{Ended: true}), Check: "terminate_ends"},
 		"a node that confirms no end":        {Config: subject(kubernetestest.Options{LostNode: true}), Check: "verify_proves_an_end"},
-		"each page is of another moment":     {Config: moving, Check: "list_reads_every_page_once"},
+		"a later end is not kept": {
+			Config: subject(kubernetestest.Options{KeepsEnd: true}), Check: "extend_moves_the_end_and_never_shortens",
+			Said: "another read shows the later end",
+		},
+		"each page is of another moment": {Config: moving, Check: "list_reads_every_page_once"},
 	})
 }
 

@@ -163,7 +163,7 @@ func (c *Client) createBody(k kind, version string, spec sandbox.Spec) (wireCrea
 func (c *Client) podBody(spec sandbox.Spec, ttl time.Duration) wireCreatePod {
 	container := wireCreateContainer{
 		Name: "main", Image: cmp.Or(spec.Image, spec.Template, c.defaults.image, guest.DefaultImage),
-		Command: guest.HoldArgs(ttl), Resources: wireCreateResources{Limits: map[string]string{}},
+		Command: guest.ExtendableHoldArgs(ttl), Resources: wireCreateResources{Limits: map[string]string{}},
 	}
 	for name, amount := range map[string]int64{"memory": spec.MemoryBytes, "ephemeral-storage": spec.DiskBytes} {
 		if amount > 0 {

@@ -30,7 +30,8 @@ const (
 type object struct {
 	kind kind
 	wireObject
-	pods []wireObject // of a pod: itself; of a claim: those of its sandbox
+	pods  []wireObject // of a pod: itself; of a claim: those of its sandbox
+	claim *wireObject  // that it belongs to, where it was read
 }
 
 // List reads the pods, then the objects that own some. An owned pod is part of its owner, and a claim of its
@@ -85,7 +86,7 @@ func (l *listing) readAll(ctx context.Context) bool {
 	for _, k := range kinds() {
 		if more && k.name != "" && k.name != podKind().name && l.c.lists(k) {
 			more = l.readKind(ctx, k, l.c.selector(), func(w wireObject) bool {
-				return l.skips(k, w) || l.give(object{k, w, l.owned[w.Metadata.UID]})
+				return l.skips(k, w) || l.give(object{kind: k, wireObject: w, pods: l.owned[w.Metadata.UID]})
 			})
 		}
 	}
@@ -121,7 +122,7 @@ func (l *listing) takePod(w wireObject) bool {
 		l.owned[owner.UID] = append(l.owned[owner.UID], w)
 		return true
 	}
-	return !l.c.lists(podKind()) || !l.c.matches(w) || l.give(object{podKind(), w, []wireObject{w}})
+	return !l.c.lists(podKind()) || !l.c.matches(w) || l.give(object{kind: podKind(), wireObject: w, pods: []wireObject{w}})
 }
 
 // readKind reads the objects of a kind; false = the listing ends here.
@@ -253,6 +254,9 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 			c.podWatches.stop(id)
 		}
 		return sandbox.Sandbox{}, err
+	}
+	if with, err := c.withClaim(ctx, "get "+id, o); err == nil { // else its end is not known
+		o = with
 	}
 	c.lately.Keep(idOf(o.kind, o.Metadata), began, o, nil)
 	c.podWatches.noteRead(idOf(o.kind, o.Metadata), o)

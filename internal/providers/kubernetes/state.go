@@ -279,20 +279,21 @@ func (o object) runsWithoutReady() bool {
 	return has && p.Metadata.DeletionTimestamp == nil && p.Status.Phase == "Running" && (main.State.Terminated != nil || main.RestartCount > 0)
 }
 
-// expiry is when it ends by itself.
-func (o object) expiry(labels map[string]string) time.Time {
-	if until := sandbox.ExpiresBy(labels); !until.IsZero() {
-		return until
-	}
-	for _, at := range []time.Time{o.Spec.ShutdownTime, o.Spec.Lifecycle.ShutdownTime} {
-		if !at.IsZero() {
-			return providers.ValidTime(at.UTC())
-		}
+// expiry is when it ends by itself: the earliest of its ends, that of its claim included.
+func (o object) expiry(labels map[string]string) (first time.Time) {
+	ends := []time.Time{sandbox.ExpiresBy(labels), o.Spec.ShutdownTime, o.Spec.Lifecycle.ShutdownTime}
+	if o.claim != nil {
+		ends = append(ends, o.claim.Spec.Lifecycle.ShutdownTime)
 	}
 	if start := o.Status.StartTime; o.Spec.ActiveDeadlineSeconds != nil && !start.IsZero() {
-		return providers.ValidTime(start.Add(time.Duration(*o.Spec.ActiveDeadlineSeconds) * time.Second).UTC())
+		ends = append(ends, start.Add(time.Duration(*o.Spec.ActiveDeadlineSeconds)*time.Second))
 	}
-	return time.Time{}
+	for _, at := range ends {
+		if at = providers.ValidTime(at.UTC()); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
 }
 
 func (o object) limits() sandbox.Limits {

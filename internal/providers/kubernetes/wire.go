@@ -293,6 +293,18 @@ type wirePatch struct {
 		Labels          map[string]*string `json:"labels,omitempty"`
 		Annotations     map[string]*string `json:"annotations,omitempty"`
 	} `json:"metadata"`
+	Spec *wireEndPatch `json:"spec,omitempty"`
+}
+
+// wireEndPatch is the end in the specification of a sandbox, a job or a claim.
+type wireEndPatch struct {
+	ShutdownTime          string         `json:"shutdownTime,omitempty"`
+	ActiveDeadlineSeconds int64          `json:"activeDeadlineSeconds,omitempty"`
+	Lifecycle             *wireLifecycle `json:"lifecycle,omitempty"`
+}
+
+type wireLifecycle struct {
+	ShutdownTime string `json:"shutdownTime"`
 }
 
 // wireServer is version.Info.

@@ -51,6 +51,7 @@ var (
 	_ providers.Recorder      = (*Client)(nil)
 	_ providers.ExitReader    = (*Client)(nil)
 	_ providers.LabelEditor   = (*Client)(nil)
+	_ providers.Extender      = (*Client)(nil)
 )
 
 // Type describes the local provider and its settings.

@@ -30,8 +30,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case err != nil:
 		return err
 	case r.Newer():
-		return fault.New(fault.KindRefused, "its record was written by a newer sbx (%s)", r.Version).At(c.name, op).
-			WithHint("use that version, or a newer one")
+		return c.newerRecord(op, r)
 	case r.State.Ended() && !r.MayRun():
 		switch alive, err := c.supervisorAlive(r); {
 		case err != nil:

@@ -107,6 +107,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		"activity": "the API does not report activity",
 		"quota":    "the API does not report limits",
 		"labels":   "the API keeps no labels",
+		"extend":   "the API has no call that moves a time limit; its queue can start the task again",
 	}}, nil
 }
 

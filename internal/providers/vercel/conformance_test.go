@@ -60,7 +60,8 @@ func spec() apispec.Spec {
 		File: "vercel/endpoints-derived.json", Schemas: "vercel/sandbox-sdk-3.5.0.response-schemas.json",
 		Answers: map[string]string{
 			"listSandboxes": "SandboxesPaginationResponse", "getNamedSandbox": "SandboxAndSessionResponse", "getSession": "SessionAndRoutesResponse",
-			"stopSession": "StopSessionResponse", "deleteSandbox": "UpdateSandboxResponse", "killSessionCommand": "CommandResponse",
+			"extendSessionTimeout": "SessionResponse",
+			"stopSession":          "StopSessionResponse", "deleteSandbox": "UpdateSandboxResponse", "killSessionCommand": "CommandResponse",
 			"getSessionCommand": "CommandResponse", "getSessionSnapshot": "SnapshotResponse", "listSessionCommands": "", "writeSessionFiles": "", // the SDK has no schema of these
 		},
 	}
@@ -87,7 +88,15 @@ func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	providertest.RunLies(t, time.Second, map[string]providertest.Lie{
 		"says yes and does nothing": {Config: subject(verceltest.Options{Deaf: true}), Check: "terminate_ends"},
 		"lists what has stopped":    {Config: subject(verceltest.Options{Hides: true}), Check: "ended_is_not_listed_as_running"},
-		"a cursor comes again":      {Config: subject(verceltest.Options{Loops: true}), Check: "list_reads_every_page_once"},
+		"a later end is not kept": {
+			Config: subject(verceltest.Options{KeepsEnd: true}), Check: "extend_moves_the_end_and_never_shortens",
+			Said: "another read shows the later end",
+		},
+		"a later end is an earlier": {
+			Config: subject(verceltest.Options{Shortens: true}), Check: "extend_moves_the_end_and_never_shortens",
+			Said: "another read shows the later end",
+		},
+		"a cursor comes again": {Config: subject(verceltest.Options{Loops: true}), Check: "list_reads_every_page_once"},
 	})
 }
 

@@ -3,6 +3,7 @@
 package daytonatest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -32,6 +33,9 @@ type Options struct {
 	Loops    bool             // wrong: a cursor comes again
 	Deaf     bool             // wrong: stop and delete answer 200 and do nothing
 	Touches  bool             // wrong: a read postpones the end of a sandbox
+	Longest  time.Duration    // the region's longest life, to which a longer one is cut; 0 = any
+	KeepsEnd bool             // wrong: a new time to live is acknowledged and not kept
+	Shortens bool             // wrong: a new time to live is half of what is left
 	Hides    bool             // delete leaves a failed row that only includeErroredDeleted shows
 	Wire     wiretest.Options
 }
@@ -120,7 +124,9 @@ type Seed struct {
 	State                string // "" = started
 	Labels               map[string]string
 	Age                  time.Duration
+	Left                 time.Duration // until its end; 0 = an hour
 	Ephemeral, Endless   bool
+	Idle                 bool // no time ends it, and it stops when it is idle
 }
 
 // Add adds a sandbox and returns its id.
@@ -137,7 +143,10 @@ func (f *Fake) Add(s Seed) string {
 	if s.Ephemeral {
 		b.autoDelete = 0
 	}
-	b.destroy = f.o.Now().Add(time.Hour)
+	b.destroy = f.o.Now().Add(cmp.Or(s.Left, time.Hour))
+	if s.Idle {
+		b.destroy = time.Time{}
+	}
 	if s.Endless {
 		b.autoStop, b.destroy = 0, time.Time{}
 	}

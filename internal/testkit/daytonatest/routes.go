@@ -32,6 +32,8 @@ func (f *Fake) allRoutes() []wiretest.Route {
 		api("GET", "/sandbox", []string{"cursor", "limit", "sort", "order", "id", "labels", "states", "states...", "includeErroredDeleted"}, f.serveList),
 		api("GET", "/sandbox/{id}", nil, f.serveGet),
 		api("POST", "/sandbox/{id}/stop", nil, f.serveStop),
+		api("POST", "/sandbox/{id}/ttl/{minutes}", nil, f.serveTTL),
+		api("POST", "/sandbox/{id}/autostop/{minutes}", nil, f.serveAutoStop),
 		api("DELETE", "/sandbox/{id}", nil, f.serveDelete),
 		api("GET", "/organizations/{id}/usage", nil, f.serveUsage),
 		api("GET", "/api-keys/current", nil, f.serveKey),

@@ -35,7 +35,9 @@ func (f *Fake) controlRoutes() []wiretest.Route {
 	}
 	connect := route("POST", "/sandboxes/{id}/connect", nil, f.handleConnect)
 	connect.Fields = []string{"timeout"}
-	routes = append(routes, connect)
+	limit := route("POST", "/sandboxes/{id}/timeout", nil, f.handleTimeout)
+	limit.Fields = []string{"timeout"}
+	routes = append(routes, connect, limit)
 	if f.o.Novita {
 		missing := func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }
 		return append(routes, route("GET", "/sandboxes/quota", nil, f.handleQuota),
@@ -223,6 +225,32 @@ func (f *Fake) handleConnect(w http.ResponseWriter, r *http.Request) {
 	}
 	b.paused = false
 	wiretest.JSON(w, http.StatusCreated, map[string]any{"templateID": b.template, "sandboxID": b.id, "clientID": b.client, "envdVersion": "0.4.1"})
+}
+
+// handleTimeout sets the time limit from now on, also where it is shorter than before (E2B API).
+func (f *Fake) handleTimeout(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Timeout int64 }
+	wiretest.Decode(r, &body)
+	now := f.o.Now()
+	switch b := f.findLiving(r.PathValue("id")); {
+	case b == nil:
+		refuseUnknown(w, r.PathValue("id"))
+		return
+	case body.Timeout <= 0:
+		refuseCall(w, http.StatusBadRequest, "validation error: timeout must be greater than 0")
+		return
+	case f.o.MaxHours > 0 && body.Timeout > int64(f.o.MaxHours)*3600:
+		refuseCall(w, http.StatusBadRequest, "Timeout cannot be greater than %d hours", f.o.MaxHours)
+		return
+	case b.paused:
+		refuseCall(w, http.StatusConflict, "Sandbox %q is not running", b.id)
+		return
+	case f.o.Shortens:
+		b.ends = now.Add(b.ends.Sub(now) / 2)
+	case !f.o.KeepsEnd:
+		b.ends = now.Add(time.Duration(body.Timeout) * time.Second)
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func (f *Fake) handleQuota(w http.ResponseWriter, _ *http.Request) {

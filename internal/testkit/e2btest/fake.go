@@ -38,6 +38,9 @@ type Options struct {
 	HidesLast  bool             // wrong: the list omits the last row
 	Loops      bool             // wrong: a page token comes again
 	KeepsAlive bool             // wrong: DELETE answers 204 and does nothing
+	MaxHours   int              // the plan's longest time limit; 0 = any
+	KeepsEnd   bool             // wrong: a new time limit is acknowledged and not kept
+	Shortens   bool             // wrong: a new time limit is half of what is left
 	// Orphans is the answer of DELETE when the node fails: an error status, or NoAnswer. The API
 	// drops the record and the edge its entry at once, so that GET is 404 and the host 502, while
 	// the VM runs until its time limit (E2B API, delete_instance.go). 0 = the node works.

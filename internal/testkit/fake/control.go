@@ -17,6 +17,7 @@ var (
 	_ providers.ActivityReader = (*Provider)(nil)
 	_ providers.Verifier       = (*Provider)(nil)
 	_ providers.LabelEditor    = (*Provider)(nil)
+	_ providers.Extender       = (*Provider)(nil)
 	_ providers.Clock          = (*Provider)(nil)
 
 	_ providers.ProviderCleaner = (*Provider)(nil)
@@ -80,6 +81,32 @@ func (p *Provider) replaceLabels(id string, edit func(labels map[string]string),
 		p.notifyChange()
 	}
 	return labels, nil
+}
+
+// Extend moves the end of a sandbox, to Options.LongestLife from now at most. A Fault with Skip accepts and changes
+// nothing.
+func (p *Provider) Extend(ctx context.Context, id string, until time.Time) (sandbox.Sandbox, error) {
+	before, err := providers.ReadToExtend(ctx, p, id, until)
+	if err != nil {
+		return before, err
+	}
+	f, err := p.beginRequest(ctx, OpExtend, id, 0)
+	if err != nil {
+		return before, err
+	}
+	now := p.o.Now()
+	if longest := now.Add(p.o.LongestLife); p.o.LongestLife > 0 && until.After(longest) {
+		until = longest
+	}
+	if p.hasLie(LieShortens) {
+		until = now.Add(time.Second)
+	}
+	p.editBox(id, func(b *box) {
+		if !f.Skip && !p.hasLie(LieKeepsEnd) {
+			b.s.ExpiresAt = until
+		}
+	})
+	return before, p.finishRequest(ctx, f, OpExtend, id)
 }
 
 // Quota is Options.Quotas, or the number of sandboxes.

@@ -32,6 +32,7 @@ type Options struct {
 	Flap         time.Duration    // how long every second listing still shows an ended sandbox
 	ListLag      time.Duration    // from create until listings show a sandbox
 	Skew         time.Duration    // how far its clock is ahead; 0 = not known
+	LongestLife  time.Duration    // from now, that an extension gives; 0 = any
 	EndsUnlisted bool             // a listing does not say when one has ended; its record does
 	FailedStays  bool             // a failed sandbox stays until it is deleted (providers.FailedEnder)
 	PartialLogs  bool             // the log does not have the output of programs

@@ -34,6 +34,7 @@ const (
 	OpProcesses Op = "processes"
 	OpAdmit     Op = "admit"
 	OpLabels    Op = "labels"
+	OpExtend    Op = "extend"
 )
 
 // Fault makes requests fail. The first one that matches is used.
@@ -188,6 +189,8 @@ const (
 	LieTailAll        Lie = "tail_all"         // ignores LogQuery.Tail
 	LieEmptyLabels    Lie = "empty_labels"     // create drops labels, name and task
 	LieDropsLabels    Lie = "drops_labels"     // an edit of labels drops those that it did not set
+	LieKeepsEnd       Lie = "keeps_end"        // an extension is accepted, and the end stays
+	LieShortens       Lie = "shortens"         // an extension ends it sooner
 	LieAnswersTwice   Lie = "answers_twice"    // accepts to end an ended sandbox
 	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
 	LieOtherID        Lie = "other_id"         // get answers the record of another sandbox
@@ -208,7 +211,8 @@ const (
 func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
-		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieDropsLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieDropsLabels, LieKeepsEnd, LieShortens,
+		LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
 		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands, LieLogsLooks,
 	}
 }

@@ -307,6 +307,11 @@ func (p *Provider) Only(ability string) providers.Provider { //nolint:funlen // 
 			providers.Provider
 			providers.LabelEditor
 		}{bare, p}
+	case "extend":
+		return struct {
+			providers.Provider
+			providers.Extender
+		}{bare, p}
 	case "cleanup":
 		return struct {
 			providers.Provider

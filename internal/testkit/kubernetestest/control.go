@@ -146,3 +146,15 @@ func (f *Fake) Annotate(id string, annotations map[string]string) {
 	o.annotations = annotations
 	f.touch(o)
 }
+
+// setEnd sets the end of an object where its kind has it. The lock is held.
+func (f *Fake) setEnd(o *thing, at time.Time) {
+	switch o.plural {
+	case "sandboxes":
+		o.spec["shutdownTime"] = stamp(at)
+	case "sandboxclaims":
+		o.spec["lifecycle"] = map[string]any{"shutdownTime": stamp(at), "shutdownPolicy": "Delete"}
+	default:
+		o.spec["activeDeadlineSeconds"] = int64(at.Sub(o.created).Seconds())
+	}
+}

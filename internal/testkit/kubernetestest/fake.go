@@ -50,6 +50,7 @@ type Options struct {
 	EndFor      time.Duration    // how long an end takes in virtual time
 	Orphans     int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
 	Deaf        bool             // wrong: a delete answers 200 and does nothing
+	KeepsEnd    bool             // wrong: a later end is acknowledged, and an admission webhook has put the old one back
 	Ended       bool             // wrong: what was deleted is shown as running for ever
 	Moves       bool             // wrong: each page is of another moment
 	// SilentWatches send neither events nor bookmarks.
@@ -154,8 +155,9 @@ type Seed struct {
 	Sidecar             bool // beside the main container another one runs
 	MainEnded           bool // with a sidecar: the main container has ended with Code
 	Suspended           bool
-	Sandbox             string // of a claim: the sandbox that its status names; "" = the one that it owns
-	Replicas, Ready     int    // of a pool
+	Sandbox             string        // of a claim: the sandbox that its status names; "" = the one that it owns
+	Ends                time.Duration // from now until the end in its specification; 0 = it has none
+	Replicas, Ready     int           // of a pool
 	NoPod               bool
 	Waiting             string // the reason for which its container waits
 	Conditions          []any  // instead of those of its controller
@@ -184,6 +186,9 @@ func (f *Fake) Add(s Seed) string {
 		o.owner = f.findID(s.Owner)
 	}
 	f.things = append(f.things, o)
+	if s.Ends > 0 {
+		f.setEnd(o, f.o.Now().Add(s.Ends))
+	}
 	pod := o
 	switch plural {
 	case "jobs", "sandboxes":
@@ -204,7 +209,7 @@ func (f *Fake) Add(s Seed) string {
 		}
 		pod.annotations["kubectl.kubernetes.io/default-container"] = "main"
 	}
-	pod.spec, pod.stubborn = map[string]any{"containers": containers}, s.Stubborn
+	pod.spec["containers"], pod.stubborn = containers, s.Stubborn
 	if s.Grace > 0 {
 		pod.spec[graceField] = s.Grace.Seconds()
 	}

@@ -3,6 +3,7 @@ package kubernetestest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -199,13 +200,20 @@ func (f *Fake) replaceOwned(o *thing) {
 	f.things = append(f.things, again)
 }
 
-// servePatch merges labels and annotations: null removes.
+// movable are the fields of a specification that a patch of sbx may change. That of a pod can only be made smaller
+// (kubernetes/kubernetes#69009).
+func movable(plural string) []string {
+	return map[string][]string{"jobs": {"activeDeadlineSeconds"}, "sandboxes": {"shutdownTime"}, "sandboxclaims": {"lifecycle"}}[plural]
+}
+
+// servePatch merges labels, annotations and the end: null removes.
 func (f *Fake) servePatch(w http.ResponseWriter, r *http.Request, o *thing) {
 	var body struct {
 		Metadata struct {
 			ResourceVersion     string
 			Labels, Annotations map[string]*string
 		}
+		Spec map[string]any
 	}
 	wiretest.Decode(r, &body)
 	switch {
@@ -234,6 +242,22 @@ func (f *Fake) servePatch(w http.ResponseWriter, r *http.Request, o *thing) {
 			refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.labels: Invalid value: %q", *value)
 			return
 		}
+	}
+	f.checkFields(o.plural, body.Spec, movable(o.plural))
+	if !f.o.KeepsEnd {
+		spec := maps.Clone(o.spec)
+		for key, value := range body.Spec {
+			if part, is := value.(map[string]any); is {
+				merged := map[string]any{}
+				if before, has := spec[key].(map[string]any); has {
+					maps.Copy(merged, before)
+				}
+				maps.Copy(merged, part)
+				value = merged
+			}
+			spec[key] = value
+		}
+		o.spec = spec
 	}
 	o.labels, o.annotations = merge(o.labels, body.Metadata.Labels), merge(o.annotations, body.Metadata.Annotations)
 	f.touch(o)

@@ -34,6 +34,10 @@ func (s *Subject) allCalls(id string) calls {
 		_, err := e.EditLabels(ctx, id, func(map[string]string) {})
 		return err
 	})
+	addCall(s, all, "extend", func(ctx context.Context, e providers.Extender) error {
+		_, err := e.Extend(ctx, id, time.Now().Add(time.Hour))
+		return err
+	})
 	addCall(s, all, "verify", func(ctx context.Context, v providers.Verifier) error { // no read: it is for ended sandboxes
 		_, err := v.VerifyEnd(ctx, id, endQuery(false))
 		return err

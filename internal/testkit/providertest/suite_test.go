@@ -104,6 +104,8 @@ func TestEveryLieTurnsTheSuiteRed(t *testing.T) {
 		fake.LieTailAll:        "logs_tail",
 		fake.LieEmptyLabels:    "create_applies_the_spec",
 		fake.LieDropsLabels:    "labels_change_and_the_others_stay",
+		fake.LieKeepsEnd:       "extend_moves_the_end_and_never_shortens",
+		fake.LieShortens:       "extend_moves_the_end_and_never_shortens",
 		fake.LieAnswersTwice:   "terminate_twice_is_gone",
 		fake.LieListsTwice:     "list_reads_every_page_once",
 		fake.LieIndependent:    "verify_takes_no_forgetting_for_an_independent_witness",

@@ -30,6 +30,9 @@ type Options struct {
 	Loops    bool             // wrong: a cursor comes again
 	Wakes    bool             // wrong: a read of a stopped sandbox resumes it
 	Deaf     bool             // wrong: stop answers 200 and does nothing
+	Longest  time.Duration    // the plan's longest session; 0 = any
+	KeepsEnd bool             // wrong: an extension is acknowledged and not kept
+	Shortens bool             // wrong: an extension takes from the time limit what it should add
 	Hides    bool             // wrong: a stopped sandbox is listed as running
 	Nameless bool             // a session has no name of its sandbox, as in the SDK's schema
 	Rests    bool             // the counters of the VMs are those of idle ones, not of this host

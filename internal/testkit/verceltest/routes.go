@@ -31,8 +31,10 @@ func (f *Fake) routeTable() []wiretest.Route {
 	write.Raw, write.Changes = true, false
 	update := route("PATCH", "/v2/sandboxes/{name}", []string{"projectId"}, f.handleUpdate)
 	update.Fields = []string{"tags"}
+	extend := route("POST", "/v2/sandboxes/sessions/{id}/extend-timeout", nil, f.handleExtend)
+	extend.Fields = []string{"duration"}
 	return []wiretest.Route{
-		one, two, run, kill, write, update,
+		one, two, run, kill, write, update, extend,
 		route("GET", "/v2/sandboxes", []string{"project", "limit", "cursor", "sortBy", "sortOrder", "status", "tags"}, f.handleList),
 		route("GET", "/v2/sandboxes/{name}", []string{"projectId", "resume"}, f.handleGet),
 		route("DELETE", "/v2/sandboxes/{name}", []string{"projectId"}, f.handleDelete),
@@ -197,6 +199,33 @@ func (f *Fake) handleStop(w http.ResponseWriter, r *http.Request) {
 		f.passTime(b)
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{"session": f.vmJSON(b, v), "sandbox": f.boxJSON(b)})
+}
+
+// handleExtend adds to the time limit, each time that it is asked.
+func (f *Fake) handleExtend(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Duration int64 }
+	wiretest.Decode(r, &body)
+	b, v := f.findSession(r.PathValue("id"))
+	more := time.Duration(body.Duration) * time.Millisecond
+	switch {
+	case v == nil:
+		refuseRequest(w, http.StatusNotFound, "not_found", "no session %s", r.PathValue("id"))
+		return
+	case v.isOver():
+		refuseRequest(w, http.StatusGone, "sandbox_stopped", "the sandbox is stopped")
+		return
+	case v.status == "stopping":
+		refuseRequest(w, http.StatusUnprocessableEntity, "sandbox_stopping", "the sandbox is stopping")
+		return
+	case more < time.Second, f.o.Longest > 0 && v.timeout+more > f.o.Longest:
+		refuseRequest(w, http.StatusBadRequest, "sandbox_timeout_invalid", "the timeout must be between 1 second and %s", f.o.Longest)
+		return
+	case f.o.Shortens:
+		v.timeout -= min(more, v.timeout/2)
+	case !f.o.KeepsEnd:
+		v.timeout += more
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"session": f.vmJSON(b, v)})
 }
 
 func (f *Fake) handleCreate(w http.ResponseWriter, r *http.Request) {

@@ -23,8 +23,8 @@ func (s Store) ExecHeld(string) (bool, error) { return false, errors.ErrUnsuppor
 // TryLock is not supported on this system.
 func (s Store) TryLock(string) (*os.File, bool, error) { return nil, false, errors.ErrUnsupported }
 
-// TryLockLabels is not supported on this system.
-func (s Store) TryLockLabels(string) (*os.File, bool, error) {
+// TryLockEdit is not supported on this system.
+func (s Store) TryLockEdit(string) (*os.File, bool, error) {
 	return nil, false, errors.ErrUnsupported
 }
 

@@ -55,9 +55,9 @@ func (s Store) TryLock(id string) (*os.File, bool, error) {
 	return tryLock(filepath.Join(s.Dir(id), lockFile))
 }
 
-// TryLockLabels takes the lock of an edit of a sandbox's labels; false when another process holds it.
-func (s Store) TryLockLabels(id string) (*os.File, bool, error) {
-	return tryLock(filepath.Join(s.Dir(id), labelsLock))
+// TryLockEdit takes the lock of an edit of a sandbox's labels or its end; false when another process holds it.
+func (s Store) TryLockEdit(id string) (*os.File, bool, error) {
+	return tryLock(filepath.Join(s.Dir(id), editLock))
 }
 
 func tryLock(path string) (*os.File, bool, error) {

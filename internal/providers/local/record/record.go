@@ -37,6 +37,7 @@ type Record struct {
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	EndMoves  bool      `json:"end_moves,omitempty"` // its supervisor obeys Store.MoveEnd
 
 	Limits     Limits           `json:"limits"`
 	Supervisor identity.Process `json:"supervisor,omitzero"`

@@ -34,7 +34,8 @@ const (
 	proofFile  = "emptied"
 	stopFile   = "stop.json"
 	labelsFile = "labels.json" // the labels, once they were edited; the record has those of the create
-	labelsLock = "labels.lock" // held for an edit of them
+	editLock   = "labels.lock" // held for an edit of them, or of the end; by the supervisor once the end has come
+	endFile    = "end.json"    // a later end than that of the record
 	socketFile = "ctl.sock"
 	workDir    = "home"
 	tempDir    = "tmp"
@@ -148,6 +149,9 @@ func (s Store) Read(id string) (Record, error) {
 		return r, fmt.Errorf("%w: %s: it names sandbox %q, schema %d", ErrGarbage, path, r.ID, r.Schema)
 	}
 	r.Labels = s.editedLabels(r)
+	if moved := s.MovedEnd(id); r.EndMoves && !r.State.Ended() && moved.After(r.ExpiresAt) {
+		r.ExpiresAt = moved
+	}
 	return r, nil
 }
 
@@ -172,7 +176,23 @@ func (s Store) editedLabels(r Record) map[string]string {
 	return labels
 }
 
-// WriteLabels replaces the labels atomically. The caller holds the lock of TryLockLabels.
+// MoveEnd stores a later end, which the supervisor reads when the earlier one has come. The caller holds the lock of
+// TryLockEdit, and has read under it that the sandbox has not ended.
+func (s Store) MoveEnd(id string, until time.Time) error {
+	return hostfile.Replace(filepath.Join(s.Dir(id), endFile), []byte(until.UTC().Format(time.RFC3339Nano)), 0o600)
+}
+
+// MovedEnd is the end that MoveEnd has stored; zero = none, or the file cannot be read.
+func (s Store) MovedEnd(id string) time.Time {
+	raw, err := plain.Read(filepath.Join(s.Dir(id), endFile), MaxBytes)
+	if err != nil {
+		return time.Time{}
+	}
+	until, _ := time.Parse(time.RFC3339Nano, string(raw)) // zero for what is no time
+	return until
+}
+
+// WriteLabels replaces the labels atomically. The caller holds the lock of TryLockEdit.
 func (s Store) WriteLabels(id string, labels map[string]string) error {
 	raw, err := json.Marshal(labels)
 	if err != nil {

@@ -40,6 +40,7 @@ type supervisor struct {
 	timeScale process.TimeScale
 	watchHit  int64 // resident bytes when the watchdog fired; 0 = it did not
 	timedOut  bool
+	endLock   *os.File // held from the end of its time on: nobody moves that any more
 	stop      *record.Stop
 	stubLost  bool // the stub ended although its sandbox lingers
 	last      lastSample
@@ -108,7 +109,7 @@ func (s *supervisor) startSandbox() error {
 	at := s.now().UTC()
 	s.rec.State, s.rec.StartedAt = sandbox.StateRunning, at
 	if ttl := s.rec.Limits.TTLSeconds; ttl > 0 {
-		s.rec.ExpiresAt = at.Add(time.Duration(ttl * float64(time.Second)))
+		s.rec.ExpiresAt, s.rec.EndMoves = at.Add(time.Duration(ttl*float64(time.Second))), true
 	}
 	if !s.rec.ExpiresAt.IsZero() {
 		_ = s.store.SetDue(s.rec.ID, s.rec.ExpiresAt) // without it, sweeps read the record

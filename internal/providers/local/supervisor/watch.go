@@ -110,6 +110,9 @@ func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
 			s.terminateTree(time.Duration(s.stop.GraceSeconds*float64(time.Second)), s.stop.FullGrace)
 			return
 		case <-ttl:
+			if ttl = s.laterEnd(); ttl != nil {
+				continue
+			}
 			s.catchUp()
 			s.timedOut = true
 			s.terminateTree(ttlGrace, false)
