@@ -62,7 +62,7 @@ func playExtension(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
 	assert.LessOrEqual(t, len(w.c.server.Calls(w.c.extend)), sent(l), w.story())
 	switch {
 	case said.Outcome != sandbox.OutcomeVerified:
-		assert.Error(t, said.Err, w.story())
+		require.Error(t, said.Err, w.story())
 	case l.from != sourceClock: // by whose time it is said
 		require.NoError(t, said.Err, w.story())
 		assert.False(t, after.ExpiresAt.Before(said.Asked.Add(-5*time.Second)), "it ends at %s, and not at %s%s", after.ExpiresAt, said.Asked, w.story())

@@ -34,7 +34,7 @@ func (c *Client) Extend(ctx context.Context, id string, until time.Time) (sandbo
 }
 
 func (c *Client) extendOnce(ctx context.Context, op, id string, until time.Time) (before sandbox.Sandbox, err error) {
-	o, err := c.read(ctx, "extend", id)
+	o, err := c.readWithPods(ctx, "extend", id)
 	if err == nil {
 		o, err = c.withClaim(ctx, op, o)
 	}

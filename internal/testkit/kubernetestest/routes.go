@@ -224,19 +224,6 @@ func (f *Fake) servePatch(w http.ResponseWriter, r *http.Request, o *thing) {
 		refuse(w, http.StatusConflict, "Conflict", "the object has been modified; please apply your changes to the latest version and try again")
 		return
 	}
-	merge := func(into map[string]string, change map[string]*string) map[string]string {
-		if into == nil {
-			into = map[string]string{}
-		}
-		for key, value := range change {
-			if value == nil {
-				delete(into, key)
-			} else {
-				into[key] = *value
-			}
-		}
-		return into
-	}
 	for _, value := range body.Metadata.Labels {
 		if value != nil && !labelValue().MatchString(*value) {
 			refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.labels: Invalid value: %q", *value)
@@ -245,23 +232,43 @@ func (f *Fake) servePatch(w http.ResponseWriter, r *http.Request, o *thing) {
 	}
 	f.checkFields(o.plural, body.Spec, movable(o.plural))
 	if !f.o.KeepsEnd {
-		spec := maps.Clone(o.spec)
-		for key, value := range body.Spec {
-			if part, is := value.(map[string]any); is {
-				merged := map[string]any{}
-				if before, has := spec[key].(map[string]any); has {
-					maps.Copy(merged, before)
-				}
-				maps.Copy(merged, part)
-				value = merged
-			}
-			spec[key] = value
-		}
-		o.spec = spec
+		o.spec = mergedSpec(o.spec, body.Spec)
 	}
-	o.labels, o.annotations = merge(o.labels, body.Metadata.Labels), merge(o.annotations, body.Metadata.Annotations)
+	o.labels, o.annotations = mergedTexts(o.labels, body.Metadata.Labels), mergedTexts(o.annotations, body.Metadata.Annotations)
 	f.touch(o)
 	wiretest.JSON(w, http.StatusOK, f.show(o))
+}
+
+// mergedTexts are labels or annotations behind a patch: null removes.
+func mergedTexts(into map[string]string, change map[string]*string) map[string]string {
+	if into == nil {
+		into = map[string]string{}
+	}
+	for key, value := range change {
+		if value == nil {
+			delete(into, key)
+		} else {
+			into[key] = *value
+		}
+	}
+	return into
+}
+
+// mergedSpec is a specification behind a merge patch, whose objects are merged one level deep.
+func mergedSpec(spec, change map[string]any) map[string]any {
+	spec = maps.Clone(spec)
+	for key, value := range change {
+		if part, is := value.(map[string]any); is {
+			merged := map[string]any{}
+			if before, has := spec[key].(map[string]any); has {
+				maps.Copy(merged, before)
+			}
+			maps.Copy(merged, part)
+			value = merged
+		}
+		spec[key] = value
+	}
+	return spec
 }
 
 func labelValue() *regexp.Regexp {

@@ -105,18 +105,13 @@ func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
 		case <-again:
 			again = s.writeProgramEnd()
 		case <-signals:
-			s.catchUp()
-			s.stop = s.readStop()
-			s.terminateTree(time.Duration(s.stop.GraceSeconds*float64(time.Second)), s.stop.FullGrace)
+			s.endByRequest()
 			return
 		case <-ttl:
-			if ttl = s.laterEnd(); ttl != nil {
-				continue
+			if ttl = s.laterEnd(); ttl == nil {
+				s.endOfTime()
+				return
 			}
-			s.catchUp()
-			s.timedOut = true
-			s.terminateTree(ttlGrace, false)
-			return
 		case <-look:
 			if s.overLimit() {
 				return
@@ -126,6 +121,20 @@ func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
 			}
 		}
 	}
+}
+
+// endOfTime ends the sandbox since its time is over.
+func (s *supervisor) endOfTime() {
+	s.catchUp()
+	s.timedOut = true
+	s.terminateTree(ttlGrace, false)
+}
+
+// endByRequest ends the sandbox as a stop asks for it.
+func (s *supervisor) endByRequest() {
+	s.catchUp()
+	s.stop = s.readStop()
+	s.terminateTree(time.Duration(s.stop.GraceSeconds*float64(time.Second)), s.stop.FullGrace)
 }
 
 // readStop reads who requested the stop. A TERM without a request came from outside sbx and
