@@ -214,8 +214,11 @@ func TestWhatATaskWorksInIsNotExtended(t *testing.T) {
 // TestExtensionsAreOnRecord: who asked for which end, and what came of it. They are no ends of a sandbox.
 func TestExtensionsAreOnRecord(t *testing.T) {
 	t.Parallel()
-	b, p := oneFake(endsIn("aaaa", time.Minute), endsIn("bbbb", time.Minute))
+	ended := endsIn("cccc", time.Minute)
+	ended.Sandbox.State = sandbox.StateFailed
+	b, p := oneFake(endsIn("aaaa", time.Minute), endsIn("bbbb", time.Minute), ended)
 	require.Equal(t, 0, b.run(t, "extend prod/aaaa --ttl 1h").code)
+	require.Equal(t, 6, b.run(t, "extend prod/cccc --ttl 1h").code)
 	p.Break(fake.Fault{Op: fake.OpExtend, Skip: true})
 	require.Equal(t, 8, b.run(t, "extend prod/bbbb --ttl 1h").code)
 	require.Equal(t, 11, b.run(t, "extend prod/bbbb --ttl 1s").code)

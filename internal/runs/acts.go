@@ -103,6 +103,9 @@ func (r *actReader) addIntent(i Intent, at time.Time) {
 
 // isPassedBy says that a result without a request is no act: nothing was tried, or it had ended.
 func (r *actReader) isPassedBy(result Result) bool {
+	if r.begin.Verb == VerbExtend { // its request is on record before it is sent
+		return true
+	}
 	switch result.Outcome {
 	case sandbox.OutcomeSkipped, sandbox.OutcomeNotAttempted, sandbox.OutcomeChanged, sandbox.OutcomeAlreadyGone:
 		return true
