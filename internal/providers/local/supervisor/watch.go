@@ -94,9 +94,7 @@ func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
 	for {
 		select {
 		case <-count:
-			if !s.rec.ProgramEnded() {
-				s.oom.note(s.group.OOMKills(), time.Now())
-			}
+			s.countOOMKills()
 		case report, open := <-s.stub.reports:
 			var over bool
 			if again, over = s.handleReport(report, open); over {
@@ -120,6 +118,13 @@ func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
 				runtime.GC()
 			}
 		}
+	}
+}
+
+// countOOMKills notes what the kernel has killed for memory while the program ran.
+func (s *supervisor) countOOMKills() {
+	if !s.rec.ProgramEnded() {
+		s.oom.note(s.group.OOMKills(), time.Now())
 	}
 }
 
